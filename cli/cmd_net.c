@@ -7,6 +7,8 @@
 
 #include "apps/net/experiment.h"
 #include "apps/net/receive.h"
+#include "apps/overlay/gossip_node.h"
+#include "cli/net_gossip.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 #include "workbench/plot.h"
@@ -18,6 +20,10 @@ static struct {
     double rate;
     struct router_args marks;
     struct receive_args receive;
+    struct peer_args peer;
+    const char *docs;
+    uint64_t peers;
+    double loss;
     bool plain, json;
 } net_args;
 
@@ -66,7 +72,8 @@ static const struct opt net_options[] = {
       "each" },
     { "key-file", 'K', OPT_TEXT, &net_args.marks.key_file, "FILE",
       "router, trace: the secret of the network's marks, 16 bytes; without it "
-      "a sender can compute them" },
+      "a sender can compute them; peer, search, peers: the secret that node "
+      "key makes, without which nobody is answered" },
     { "way-bits", 0, OPT_POSITIVE, &net_args.marks.way_bits, "M",
       "router, trace: bits for the way in a packet; 256 if not given" },
     { "way-set", 0, OPT_POSITIVE, &net_args.marks.way_set, "K",
@@ -76,6 +83,31 @@ static const struct opt net_options[] = {
       "trace: packets to trace; 1 if not given" },
     { "seconds", 0, OPT_POSITIVE, &net_args.marks.seconds, "N",
       "router, trace: how long; until a signal if not given" },
+    { "peers", 0, OPT_POSITIVE, &net_args.peers, "N",
+      "sim gossip: peers; 1000 if not given" },
+    { "docs", 0, OPT_TEXT, &net_args.docs, "DIR",
+      "sim gossip: a folder of documents, which the peers share; 10000 "
+      "documents are made if not given" },
+    { "loss", 0, OPT_RATE, &net_args.loss, "P",
+      "sim gossip: share of messages that are lost; none if not given" },
+    { "listen", 0, OPT_TEXT, &net_args.peer.listen, "ADDRESS:PORT",
+      "peer: where others reach it; a free port of 127.0.0.1 if not given" },
+    { "join", 'j', OPT_LIST, &net_args.peer.join, "ADDRESS:PORT",
+      "peer: another peer, to begin with; may be repeated" },
+    { "interval", 0, OPT_POSITIVE, &net_args.peer.interval, "MS",
+      "peer: milliseconds between rumours; 1000 if not given" },
+    { "rescan", 0, OPT_POSITIVE, &net_args.peer.rescan, "MS",
+      "peer: milliseconds between looks at the folder; 5000 if not given" },
+    { "patience", 0, OPT_POSITIVE, &net_args.peer.patience, "MS",
+      "peer: milliseconds that an answer may take at least before a peer "
+      "counts as silent; 250 if not given" },
+    { "at", 0, OPT_TEXT, &net_args.peer.at, "ADDRESS:PORT",
+      "search: the peer to ask" },
+    { "best", 0, OPT_POSITIVE, &net_args.peer.best, "N",
+      "search, sim gossip: documents wanted; 20 if not given" },
+    { "vain", 0, OPT_POSITIVE, &net_args.peer.vain, "N",
+      "peer, sim gossip: a search ends after so many peers in a row that add "
+      "nothing; as many as documents are wanted if not given" },
     QUIET_OPTION(QUIET_HELP),
     JSON_OPTION(net_args),
     { 0 },
@@ -84,13 +116,17 @@ static const struct opt net_options[] = {
 static const struct verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
-      "cell-bits depth fpr plot quiet json " },
+      "cell-bits depth fpr plot peers docs loss best vain quiet json " },
     { "router", "", 0,
       " name link key-file bits set way-bits way-set strikes seconds quiet "
       "json " },
     { "trace", "IFACE", 1,
       " topology name key-file bits set way-bits way-set packets seconds quiet "
       "json " },
+    { "peer", "DIR", 1,
+      " listen join key-file interval rescan patience vain quiet " },
+    { "search", "WORD...", 1, " at key-file best quiet json " },
+    { "peers", "ADDRESS:PORT", 1, " key-file quiet json " },
 };
 
 /* ---------------------------------------------------------------- simulation
@@ -165,17 +201,47 @@ static void net_print(const struct net_result *r, const char *topology)
     }
 }
 
+/* Peers have no links: everybody may talk to everybody. */
+static int net_sim_gossip(void)
+{
+    if (net_args.topology)
+        return fail("--topology: gossip knows no links; right: --peers N");
+    if (net_args.peers == 1 || net_args.peers > NET_GOSSIP_PEERS)
+        return fail("--peers: 2 to %d", NET_GOSSIP_PEERS);
+    const struct gossip_sim_spec spec = {
+        .peers = (uint32_t)net_args.peers,
+        .folder = net_args.docs,
+        .seed = net_args.seed ? net_args.seed : 1,
+        .loss = net_args.loss,
+        .queries = (unsigned)(net_args.tries ? net_args.tries : 100),
+        .k = (unsigned)net_args.peer.best,
+        .patience = (unsigned)net_args.peer.vain,
+    };
+    struct net_result r;
+    if (net_args.tries > 100000 || net_args.peer.best > QUERY_BEST)
+        return fail("at most 100000 --tries and --best %d", QUERY_BEST);
+    if (!net_gossip(&spec, net_args.plot, &r))
+        return TROUBLE;
+    if (net_args.json)
+        report(stdout, true, net_result_fields, &r, NULL);
+    else if (!quiet)
+        net_print(&r, net_args.docs ? net_args.docs : "made documents");
+    return YES;
+}
+
 static int net_sim(const struct list *rest)
 {
     const struct experiment *const e = net_experiment(rest->at[0]);
     struct net_spec spec;
     struct graph g;
-    if (!e)
-        return fail("%s: no experiment; right: loop, way, multicast, tree, "
-                    "near or squares",
-                    rest->at[0]);
     if (rest->n > 1)
         return fail("one experiment at a time, not \"%s\" too", rest->at[1]);
+    if (strcmp(rest->at[0], "gossip") == 0)
+        return net_sim_gossip();
+    if (!e)
+        return fail("%s: no experiment; right: loop, way, multicast, tree, "
+                    "near, squares or gossip",
+                    rest->at[0]);
     if (!spec_of(e, &spec))
         return TROUBLE;
     const char *const topology =
@@ -205,6 +271,19 @@ static int net_sim(const struct list *rest)
     return ok ? YES : TROUBLE;
 }
 
+static int net_peer(const char *verb, const struct list *rest)
+{
+    struct peer_args *const a = &net_args.peer;
+    a->key = net_args.marks.key_file;
+    a->json = net_args.json;
+    if (strcmp(verb, "search") == 0)
+        return gossip_find_words(a, rest);
+    if (rest->n > 1)
+        return fail("one at a time, not \"%s\" too", rest->at[1]);
+    return strcmp(verb, "peer") == 0 ? gossip_peer(a, rest->at[0])
+                                     : gossip_peers(a, rest->at[0]);
+}
+
 static int net_run(struct list *operands)
 {
     const size_t n = sizeof net_verbs / sizeof net_verbs[0];
@@ -221,6 +300,8 @@ static int net_run(struct list *operands)
         return net_sim(&rest);
     if (i == 1)
         return net_router(m);
+    if (i > 2)
+        return net_peer(net_verbs[i].name, &rest);
     net_args.receive.marks = *m;
     net_args.receive.iface = rest.at[0];
     net_args.receive.topology = net_args.topology;
@@ -242,14 +323,21 @@ static const struct example net_examples[] = {
       "forward IPv6, and mark what passes" },
     { "bloomery net trace veth0 --name host --topology net.txt -K key",
       "the way of the next packet that comes" },
+    { "bloomery net peer --listen 7001 /usr/share/doc &",
+      "a peer with documents, which others join" },
+    { "bloomery net peer -j 127.0.0.1:7001 ~/notes &", "another one" },
+    { "bloomery net search --at 127.0.0.1:7001 bloom filter",
+      "the best documents of all peers" },
+    { "bloomery net sim gossip --peers 1000 --docs /usr/share/doc",
+      "how fast news spread, and whether searches find what is there" },
     { 0 },
 };
 
 const struct command cmd_net = {
     .name = "net",
     .usage = "VERB [OPTION]... OPERAND",
-    .verbs = "sim router trace",
-    .summary = "filters that packets carry: loops, the way back, groups",
+    .verbs = "sim router trace peer search peers",
+    .summary = "filters that travel: loops, the way back, groups, gossip",
     .about =
         "sim runs an experiment on a network that is made, or given as a file "
         "of links, and prints how often it ended well, the hops, the stretch "
@@ -263,17 +351,25 @@ const struct command cmd_net = {
         "side. tree: servers of a hierarchy know by filters what their "
         "subtrees have. near: nodes tell each other what is how many hops "
         "away. squares: a name is looked for in the smallest square of the "
-        "plane that may have it.\n\n"
+        "plane that may have it. gossip: peers tell each other which words "
+        "their documents have, and search them together (PlanetP).\n\n"
         "router forwards packets of IPv6 between interfaces, by the routes "
         "that the kernel has, and carries both kinds of marks in a hop-by-hop "
         "option; what goes round is dropped. The kernel's own forwarding has "
         "to be off. It needs CAP_NET_RAW. At SIGTERM it prints what it has "
         "counted. trace waits for packets with marks and prints who sent them, "
-        "whatever address they give; status 1 if none came in time.",
+        "whatever address they give; status 1 if none came in time.\n\n"
+        "peer indexes the documents below a folder, plain or packed, tells "
+        "other peers by filters which words they have, and answers searches, "
+        "until SIGTERM. search asks a peer, which asks those that seem to have "
+        "the words, and prints the best documents of all of them; status 1 if "
+        "there are none. peers shows whom a peer knows.",
     .options = net_options,
     .examples = net_examples,
     .reports = REPORTS({ "of sim", net_result_fields, ONE },
                        { "of router", router_fields, ONE },
-                       { "of trace", received_fields, LINES }),
+                       { "of trace", received_fields, LINES },
+                       { "of search", search_fields, ONE },
+                       { "of peers", peers_fields, ONE }),
     .run = net_run,
 };

@@ -460,27 +460,6 @@ static void *back_worker(void *node)
 /* ------------------------------------------------------------------- one life
  */
 
-static int node_listen(const struct node_spec *spec, struct address *at)
-{
-    struct sockaddr_storage s;
-    if (!address_parse(spec->listen ? spec->listen : "0", at))
-        return -1;
-    const socklen_t n = address_socket(at, &s);
-    const int fd =
-        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int one = 1;
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&s, n) || listen(fd, 256) ||
-        !address_of_socket(fd, at)) {
-        fail("%s: %s", spec->listen ? spec->listen : "0", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 static void node_start_members(struct node *n)
 {
     const uint64_t now = runtime_now();
@@ -578,7 +557,7 @@ int node_run(const struct node_spec *spec)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     n->incarnation = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-    const int listener = node_listen(spec, &n->address);
+    const int listener = runtime_listen(spec->listen, &n->address);
     n->store = listener >= 0 && n->walks ? store_open(spec->folder) : NULL;
     const struct runtime_spec how = {
         .listener = listener,

@@ -796,6 +796,27 @@ void runtime_stop(struct runtime *rt)
     runtime_wake(rt);
 }
 
+int runtime_listen(const char *where, struct address *at)
+{
+    struct sockaddr_storage s;
+    if (!address_parse(where ? where : "0", at))
+        return -1;
+    const socklen_t n = address_socket(at, &s);
+    const int fd =
+        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int one = 1;
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&s, n) || listen(fd, 256) ||
+        !address_of_socket(fd, at)) {
+        fail("%s: %s", where ? where : "0", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 struct runtime *runtime_new(const struct runtime_spec *spec)
 {
     struct runtime *const rt = calloc(1, sizeof *rt);

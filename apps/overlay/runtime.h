@@ -51,6 +51,10 @@ struct runtime_spec {
     void *ctx;
 };
 
+/* A socket that listens at ADDRESS:PORT, which *at becomes; NULL: a free port
+ * of 127.0.0.1. Negative, with the reason printed. */
+int runtime_listen(const char *where, struct address *at);
+
 /* NULL, with the reason printed. */
 struct runtime *runtime_new(const struct runtime_spec *spec);
 void runtime_free(struct runtime *rt);
