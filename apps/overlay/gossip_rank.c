@@ -61,8 +61,11 @@ double found_score(const struct query *q, const struct found *f)
 static int by_rank(const void *a, const void *b)
 {
     const struct search_peer *const x = a, *const y = b;
-    return x->rank != y->rank ? (x->rank < y->rank) - (x->rank > y->rank)
-                              : (x->id > y->id) - (x->id < y->id);
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? 1 : -1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
 }
 
 bool search_new(struct search *s, const struct gossip *g,
@@ -95,8 +98,9 @@ bool search_new(struct search *s, const struct gossip *g,
         if (!have[i])
             continue;
         struct search_peer *const p = &s->peers[s->npeers++];
-        *p = (struct search_peer){ g->entries[i].id, g->entries[i].address,
-                                   0 };
+        *p = (struct search_peer){ .id = g->entries[i].id,
+                                   .address = g->entries[i].address,
+                                   .bytes = g->entries[i].summary->nwhole };
         for (unsigned t = 0; t < q->n; t++)
             if (have[i] >> t & 1)
                 p->rank += s->query.words[t].weight;

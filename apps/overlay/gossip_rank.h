@@ -53,6 +53,8 @@ struct search_peer {
     uint64_t id;
     struct address address;
     double rank;
+    size_t bytes; /* of its filter: among equals the smallest is first, since
+                     short documents have the higher scores */
 };
 
 struct search {
