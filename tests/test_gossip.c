@@ -106,10 +106,11 @@ static const struct gossip_host host = { world_ask, world_timer };
 static struct summary *some_words(struct world *w, const struct summary *before,
                                   uint64_t base)
 {
-    uint64_t words[50];
-    for (size_t i = 0; i < 50; i++)
-        words[i] = i < 40 ? i : chance_of(w, UINT64_MAX);
-    struct summary *const s = summary_new(words, 50, before, base);
+    uint64_t words[300];
+    for (size_t i = 0; i < 300; i++)
+        words[i] = (i < 290 ? i + 1 : chance_of(w, UINT64_MAX)) *
+                   UINT64_C(0x9e3779b97f4a7c15);
+    struct summary *const s = summary_new(words, 300, before, base);
     assert_non_null(s);
     return s;
 }
