@@ -62,7 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct frame f;
     size_t used;
     struct summary *const s = summary_new(words, 3, NULL, 0);
-    const struct gossip_news news = { gossip_id(&other), 5, other, s, false, 0 };
+    const struct gossip_news news = {
+        gossip_id(&other), 5, other, s, false, 0
+    };
     if (!gossip_init(&g, &rules, &drops, NULL, &self, &other, 1, 1, 1) || !s)
         abort();
     gossip_publish(&g, s, 0);
@@ -106,7 +108,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
     size = LLVMFuzzerMutate(data, size, most);
     if (size < FRAME_OVERHEAD || seed % 8 == 0)
         return size;
-    const struct frame f = { types[data[5] % 4], (uint16_t)(data[6] & 1),
-                             data[8], 7, NULL, 0 };
+    const struct frame f = {
+        types[data[5] % 4], (uint16_t)(data[6] & 1), data[8], 7, NULL, 0
+    };
     return frame_close(data, size - FRAME_OVERHEAD, &f);
 }

@@ -300,13 +300,15 @@ static void liars_change_little(void **state)
 
     /* Entries that were not asked for, and answers to nothing. */
     struct gossip_news news[] = {
-        { .id = gossip_id(&self), .version = 99, .address = self, .summary = s },
+        { .id = gossip_id(&self),
+          .version = 99,
+          .address = self,
+          .summary = s },
         { .id = 12345, .version = 7, .address = liar, .summary = s },
     };
-    struct gossip_message m = { .type = GOSSIP_FETCH_THESE,
-                                .answer = true,
-                                .news = news,
-                                .nnews = 2 };
+    struct gossip_message m = {
+        .type = GOSSIP_FETCH_THESE, .answer = true, .news = news, .nnews = 2
+    };
     for (uint32_t request = 0; request < 10; request++)
         gossip_answer(g, request, &m, 1);
     assert_int_equal(g->entries[0].version, version);
@@ -316,9 +318,9 @@ static void liars_change_little(void **state)
      * is ignored. */
     struct gossip_pair pairs[] = { { gossip_id(&self), version + 100 },
                                    { gossip_id(&self), UINT64_MAX } };
-    struct gossip_message back,
-        told = { .type = GOSSIP_RUMOUR, .from = liar, .pairs = pairs,
-                 .npairs = 2 };
+    struct gossip_message back, told = {
+        .type = GOSSIP_RUMOUR, .from = liar, .pairs = pairs, .npairs = 2
+    };
     assert_true(gossip_question(g, &told, &back, 2));
     gossip_message_free(&back);
     assert_int_equal(g->entries[0].version, version + 101);
@@ -421,9 +423,9 @@ static void ranks_as_by_hand(void **state)
     assert_int_equal(s.nbest, 2);
     assert_int_equal(s.silent, 1);
     /* Peer 2: 3 often and 2 rare among 5; peer 0: one word that is often. */
-    assert_true(fabs(s.best[0].score - (log(2) * (1 + log(3)) +
-                                        log(5) * (1 + log(2))) /
-                                           sqrt(5)) < 1e-12);
+    assert_true(
+        fabs(s.best[0].score - (log(2) * (1 + log(3)) + log(5) * (1 + log(2))) /
+                                   sqrt(5)) < 1e-12);
     assert_true(fabs(s.best[1].score - log(2)) < 0.2);
     search_free(&s);
     for (unsigned i = 0; i < 4; i++)

@@ -43,17 +43,17 @@ static void net_gossip_run(struct figure_run *run)
         if (!i)
             continue;
         struct figure_series *const found =
-            figure_series(run, "best 20 of %u documents found",
-                          10 * sizes[i]);
+            figure_series(run, "best 20 of %u documents found", 10 * sizes[i]);
         figure_point(run, found, 25, NAN, r.overlap, 0.9, 1);
-        figure_note(run,
-                    "With %u peers a change reaches all in %.1f intervals, "
-                    "%.0f at most; a peer sends %.1f kB per minute when nothing "
-                    "changes and %.1f kB when one peer changes each second. A "
-                    "search asks %.0f peers and finds %.1f %% of the best 20 "
-                    "(%.1f %% if the exact ranking weighs words by documents).",
-                    sizes[i], r.spread, r.spread_most, r.idle / 1000, r.busy / 1000,
-                    r.asked, 100 * r.overlap, 100 * r.central);
+        figure_note(
+            run,
+            "With %u peers a change reaches all in %.1f intervals, "
+            "%.0f at most; a peer sends %.1f kB per minute when nothing "
+            "changes and %.1f kB when one peer changes each second. A "
+            "search asks %.0f peers and finds %.1f %% of the best 20 "
+            "(%.1f %% if the exact ranking weighs words by documents).",
+            sizes[i], r.spread, r.spread_most, r.idle / 1000, r.busy / 1000,
+            r.asked, 100 * r.overlap, 100 * r.central);
     }
     if (!gossip_sim(&published, &r)) {
         run->broken = true;

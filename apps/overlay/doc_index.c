@@ -62,8 +62,8 @@ static bool room_for(void **at, size_t each, size_t used, size_t more)
     return bigger;
 }
 
-bool doc_index_add(struct doc_index *x, const char *path,
-                   const uint64_t *words, const uint32_t *counts, size_t n)
+bool doc_index_add(struct doc_index *x, const char *path, const uint64_t *words,
+                   const uint32_t *counts, size_t n)
 {
     uint64_t all = 0;
     char *const name = strdup(path);
@@ -77,14 +77,13 @@ bool doc_index_add(struct doc_index *x, const char *path,
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        x->postings[x->npostings++] = (struct doc_posting){
-            words[i], (uint32_t)x->ndocs, counts[i]
-        };
+        x->postings[x->npostings++] =
+            (struct doc_posting){ words[i], (uint32_t)x->ndocs, counts[i] };
         all += counts[i];
     }
-    x->docs[x->ndocs++] = (struct doc_entry){
-        name, all < UINT32_MAX ? (uint32_t)all : UINT32_MAX
-    };
+    x->docs[x->ndocs++] =
+        (struct doc_entry){ name,
+                            all < UINT32_MAX ? (uint32_t)all : UINT32_MAX };
     return true;
 }
 
@@ -272,8 +271,8 @@ static enum doc_read doc_read(const struct doc_index *x, const char *path,
     enum doc_read got = DOC_TAKEN;
     while (got == DOC_TAKEN && all < DOC_BYTES &&
            (n = source_read(s, piece, PIECE)) != 0) {
-        if (n < 0 || (!all && memchr(piece, 0, (size_t)n < 4096 ? (size_t)n
-                                                                : 4096)))
+        if (n < 0 ||
+            (!all && memchr(piece, 0, (size_t)n < 4096 ? (size_t)n : 4096)))
             got = DOC_NONE;
         else if (!words_cut(&c, piece, (size_t)n))
             got = DOC_NO_MEMORY;
@@ -312,8 +311,7 @@ static bool read_all(struct doc_index *x, const struct list *files)
     bool ok = piece;
     for (size_t i = 0; ok && i < files->n; i++) {
         const enum doc_read got =
-            x->ndocs < DOC_MOST &&
-                    strlen(files->at[i] + n) <= FOUND_PATH
+            x->ndocs < DOC_MOST && strlen(files->at[i] + n) <= FOUND_PATH
                 ? doc_read(x, files->at[i], &d, piece)
                 : DOC_NONE;
         if (got == DOC_TAKEN)

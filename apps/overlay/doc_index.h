@@ -11,9 +11,10 @@
 
 #include "apps/overlay/gossip_rank.h"
 
-#define DOC_MOST 1000000             /* documents of a folder */
-#define DOC_BYTES ((size_t)16 << 20) /* of a document, unpacked: no more of it
-                                        is read */
+#define DOC_MOST 1000000 /* documents of a folder */
+#define DOC_BYTES                                                \
+    ((size_t)16 << 20) /* of a document, unpacked: no more of it \
+                          is read */
 #define DOC_LEAST_WORD 2
 
 struct doc_posting {
@@ -45,8 +46,8 @@ void doc_index_free(struct doc_index *x);
 
 /* For those who have the words: documents one by one, then the end. */
 struct doc_index *doc_index_new(const char *folder);
-bool doc_index_add(struct doc_index *x, const char *path,
-                   const uint64_t *words, const uint32_t *counts, size_t n);
+bool doc_index_add(struct doc_index *x, const char *path, const uint64_t *words,
+                   const uint32_t *counts, size_t n);
 void doc_index_end(struct doc_index *x);
 
 /* All different words, x->nwords of them; NULL: no memory. */

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GOSSIP_BACKOFF 6 /* doublings of the interval for one that is silent */
+#define GOSSIP_BACKOFF 6 /* doublings of the interval for one that is silent \
+                          */
 #define TRIES 16         /* to find somebody to talk to */
 
 /* -------------------------------------------------------------- the directory
@@ -147,8 +148,8 @@ bool gossip_take(struct gossip *g, const struct gossip_news *news, bool hot)
     if (!e || e == g->entries || news->version <= e->version ||
         news->version >= GOSSIP_LAST)
         return false;
-    const bool fits = news->summary && g->bytes + news->summary->nwhole <=
-                                           g->rules->most_bytes;
+    const bool fits = news->summary &&
+                      g->bytes + news->summary->nwhole <= g->rules->most_bytes;
     sum_flip(g, e);
     e->version = news->version;
     sum_flip(g, e);
@@ -207,9 +208,8 @@ static void gossip_ask(struct gossip *g, const struct address *to,
     }
     m->request = ++g->last_request ? g->last_request : ++g->last_request;
     m->from = g->entries[0].address;
-    *a = (struct gossip_asked){
-        m->request, m->type, gossip_id(to), *to, m->pairs, m->npairs
-    };
+    *a = (struct gossip_asked){ m->request, m->type,  gossip_id(to),
+                                *to,        m->pairs, m->npairs };
     g->host->ask(g, to, m);
 }
 
@@ -526,10 +526,9 @@ bool gossip_init(struct gossip *g, const struct gossip_rules *rules,
                  const struct address *self, const struct address *seeds,
                  size_t nseeds, uint64_t version, uint64_t seed)
 {
-    *g = (struct gossip){ .rules = rules,
-                          .host = host,
-                          .ctx = ctx,
-                          .random = seed };
+    *g = (struct gossip){
+        .rules = rules, .host = host, .ctx = ctx, .random = seed
+    };
     if (!directory_grow(g))
         return false;
     g->entries[0] = (struct gossip_entry){ .id = gossip_id(self),

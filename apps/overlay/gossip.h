@@ -29,9 +29,9 @@
 #include "apps/overlay/gossip_summary.h"
 #include "io/address.h"
 
-#define GOSSIP_BUCKETS 64 /* sums of a directory */
-#define GOSSIP_TOLD 64    /* rumours in a message */
-#define GOSSIP_FETCH 1024 /* entries in a question for them */
+#define GOSSIP_BUCKETS 64                  /* sums of a directory */
+#define GOSSIP_TOLD 64                     /* rumours in a message */
+#define GOSSIP_FETCH 1024                  /* entries in a question for them */
 #define GOSSIP_PAYLOAD ((size_t)256 << 10) /* bytes of entries in an answer */
 #define GOSSIP_ASKED 16                    /* questions under way */
 #define GOSSIP_PEERS 16384                 /* a directory has no more */
@@ -39,11 +39,11 @@
 
 /* Milliseconds, like all times here. */
 struct gossip_rules {
-    uint64_t interval;  /* between rumours */
-    uint64_t compare;   /* between comparisons of directories */
-    unsigned enough;    /* peers in a row that knew a rumour end it */
-    uint64_t dead;      /* of silence, after which a filter is dropped */
-    size_t most_peers;  /* at most GOSSIP_PEERS */
+    uint64_t interval;   /* between rumours */
+    uint64_t compare;    /* between comparisons of directories */
+    unsigned enough;     /* peers in a row that knew a rumour end it */
+    uint64_t dead;       /* of silence, after which a filter is dropped */
+    size_t most_peers;   /* at most GOSSIP_PEERS */
     uint64_t most_bytes; /* of filters of others on the way; past that they are
                             dropped */
 };
@@ -57,7 +57,7 @@ struct gossip_entry {
     uint8_t silent;          /* times in a row */
     uint8_t knew;            /* peers in a row that knew it */
     bool hot;                /* it is a rumour */
-    bool whole; /* the last delta did not fit: ask for all of it */
+    bool whole;              /* the last delta did not fit: ask for all of it */
 };
 
 /* ---------------------------------------------------------------- messages */

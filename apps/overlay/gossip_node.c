@@ -105,10 +105,9 @@ static void index_came(struct peer *p, struct shared_index *x)
 {
     uint64_t *const words = doc_index_words(x->index);
     const struct gossip_entry *const self = &p->gossip.entries[0];
-    struct summary *const s =
-        words ? summary_new(words, x->index->nwords, self->summary,
-                            self->version)
-              : NULL;
+    struct summary *const s = words ? summary_new(words, x->index->nwords,
+                                                  self->summary, self->version)
+                                    : NULL;
     free(words);
     pthread_mutex_lock(&p->lock);
     index_drop(p->index);
@@ -154,8 +153,7 @@ static void *scanner(void *ctx)
                  strerror(errno));
         gone = away;
         struct doc_index *const x =
-            away ? NULL
-                 : doc_index_read(p->folder, any ? &state : NULL, &same);
+            away ? NULL : doc_index_read(p->folder, any ? &state : NULL, &same);
         struct shared_index *const shared = x ? index_share(x) : NULL;
         if (shared) {
             state = x->state;
@@ -349,7 +347,8 @@ static void search_heard(struct peer *p, uint64_t tag, const struct frame *f)
     search_on(p, s);
 }
 
-/* ---------------------------------------------------------------- the directory
+/* ---------------------------------------------------------------- the
+ * directory
  */
 
 static void answer_list(struct peer *p, uint64_t line, const struct frame *f)
@@ -501,7 +500,8 @@ static void peer_woken(void *ctx)
     }
 }
 
-/* --------------------------------------------------------------------- one life
+/* --------------------------------------------------------------------- one
+ * life
  */
 
 static void works_free(struct peer_work *w)

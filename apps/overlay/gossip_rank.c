@@ -68,8 +68,8 @@ static int by_rank(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-bool search_new(struct search *s, const struct gossip *g,
-                const struct query *q, unsigned patience)
+bool search_new(struct search *s, const struct gossip *g, const struct query *q,
+                unsigned patience)
 {
     memset(s, 0, sizeof *s);
     s->query = *q;
@@ -109,9 +109,7 @@ bool search_new(struct search *s, const struct gossip *g,
     qsort(s->peers, s->npeers, sizeof *s->peers, by_rank);
     const unsigned published =
         (unsigned)(2 + s->known / 300) + 2 * (s->query.k / 50);
-    s->patience = patience                ? patience
-                  : published < q->k ? q->k
-                                          : published;
+    s->patience = patience ? patience : published < q->k ? q->k : published;
     s->over = !s->npeers;
     return true;
 }

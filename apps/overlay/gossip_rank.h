@@ -6,9 +6,9 @@
  * words that they seem to have, in groups, until p in a row have added nothing
  * to the best k documents; p = 2 + N / 300 + 2 (k / 50), as published, finds
  * 72 % of the best 20 of 10,000 documents at 1000 peers, so p is k at least,
- * which finds 92 %. A document's score is the sum over words of weight (1 + ln tf), over
- * the square root of its number of words. Peers send counts; whoever asks makes
- * the score.
+ * which finds 92 %. A document's score is the sum over words of weight (1 + ln
+ * tf), over the square root of its number of words. Peers send counts; whoever
+ * asks makes the score.
  *
  * Like gossip.h this is a state machine: search_next() says whom to ask,
  * search_took() takes what came.
@@ -58,7 +58,7 @@ struct search_peer {
 };
 
 struct search {
-    struct query query; /* weights are made by search_new() */
+    struct query query;        /* weights are made by search_new() */
     struct search_peer *peers; /* best first; those with none are not in it */
     size_t npeers, known;      /* `known` have filters */
     size_t next, due;          /* whom to ask next, and whose turn it is */
@@ -78,8 +78,8 @@ struct search {
 
 /* Begin, with the directory of g; false: no memory. patience 0: as above.
  * search_free() in any case. */
-bool search_new(struct search *s, const struct gossip *g,
-                const struct query *q, unsigned patience);
+bool search_new(struct search *s, const struct gossip *g, const struct query *q,
+                unsigned patience);
 void search_free(struct search *s);
 
 /* The next one to ask now, NULL: nobody until an answer has come, or it is

@@ -68,11 +68,10 @@ static double chance(struct sim_world *w)
 
 static struct address sim_address(uint32_t node)
 {
-    return (struct address){
-        4,
-        { 10, (uint8_t)(node >> 16), (uint8_t)(node >> 8), (uint8_t)node },
-        7000
-    };
+    return (struct address){ 4,
+                             { 10, (uint8_t)(node >> 16), (uint8_t)(node >> 8),
+                               (uint8_t)node },
+                             7000 };
 }
 
 static uint32_t node_at(const struct address *a)
@@ -92,9 +91,8 @@ static void sim_put(struct sim_world *w, uint32_t from, uint32_t to,
                              .flags = m->answer ? FRAME_ANSWER : 0,
                              .request = m->request };
     gossip_put(&w->blob, m);
-    struct packet *const p = blob_frame(&w->blob, &f)
-                                 ? malloc(sizeof *p + w->blob.n)
-                                 : NULL;
+    struct packet *const p =
+        blob_frame(&w->blob, &f) ? malloc(sizeof *p + w->blob.n) : NULL;
     if (!p) {
         w->failed = true;
         return;
@@ -226,10 +224,10 @@ static void make_document(struct sim_world *w, uint32_t peer, struct bag *b)
     const size_t tokens = DOC_TOKENS / 4 + below(w, DOC_TOKENS * 3 / 4);
     b->n = 0;
     for (size_t i = 0; i < tokens; i++)
-        bag_put(b, word_number(chance(w) < 0.7
-                                   ? zipf(w, VOCABULARY)
-                                   : VOCABULARY + topic * TOPIC_WORDS +
-                                         zipf(w, TOPIC_WORDS)));
+        bag_put(b,
+                word_number(chance(w) < 0.7 ? zipf(w, VOCABULARY)
+                                            : VOCABULARY + topic * TOPIC_WORDS +
+                                                  zipf(w, TOPIC_WORDS)));
 }
 
 static bool make_corpus(struct sim_world *w)
@@ -345,8 +343,7 @@ static void world_free(struct sim_world *w)
 
 static void run_intervals(struct sim_world *w, double intervals)
 {
-    sim_run(w->sim,
-            sim_now(w->sim) + (uint64_t)(intervals * INTERVAL * 1000));
+    sim_run(w->sim, sim_now(w->sim) + (uint64_t)(intervals * INTERVAL * 1000));
 }
 
 /* ---------------------------------------------------------------- experiments
@@ -397,21 +394,23 @@ static void changes(struct sim_world *w, struct gossip_sim_result *out)
         for (unsigned i = 1; i < GOSSIP_CURVE; i++) {
             run_intervals(w, 1);
             const double share = share_with(w, peer, version);
-            out->curve[i] += share / n;
+            out->curve[i] += share;
             if (share >= 1 && all == 0)
                 all = i;
             /* The curve goes on without running, once nobody tells it. */
             if (share >= 1 && i + 1 < GOSSIP_CURVE) {
                 for (unsigned k = i + 1; k < GOSSIP_CURVE; k++)
-                    out->curve[k] += 1.0 / n;
+                    out->curve[k] += 1;
                 break;
             }
         }
-        out->curve[0] += 1.0 / (w->n - 1) / n;
+        out->curve[0] += 1.0 / (w->n - 1);
         out->missed += all == 0;
         out->spread += all / n;
         out->spread_most = all > out->spread_most ? all : out->spread_most;
     }
+    for (unsigned i = 0; i < GOSSIP_CURVE; i++)
+        out->curve[i] /= n;
 }
 
 static double bytes_per_minute(struct sim_world *w, bool changing)

@@ -59,8 +59,7 @@ struct summary *summary_new(const uint64_t *words, size_t n,
     bly_stats old = { 0 };
     if (before)
         bly_peek(before->filter, &old);
-    const bool fits =
-        before && n <= old.capacity && n + 64 >= old.capacity / 3;
+    const bool fits = before && n <= old.capacity && n + 64 >= old.capacity / 3;
     const bly_spec spec = { .kind = "compressed",
                             .items = fits ? old.capacity : n + n / 4 + 64,
                             .fpr = SUMMARY_RATE };

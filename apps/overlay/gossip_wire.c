@@ -9,8 +9,8 @@
 
 enum { FORM_DROPPED, FORM_WHOLE, FORM_DELTA };
 
-#define PAIR 16   /* bytes */
-#define ENTRY 28  /* at least */
+#define PAIR 16  /* bytes */
+#define ENTRY 28 /* at least */
 
 void gossip_put_address(struct blob *b, const struct address *a)
 {
@@ -258,9 +258,8 @@ int found_get(const struct frame *f, const struct query *q, struct found *at)
         at[i].path = text_get(&b);
         at[i].context = text_get(&b);
         /* More of the words than there are words, or none, is a lie. */
-        if (b.bad || !sum || sum > at[i].words ||
-            at[i].path.len > FOUND_PATH || !at[i].path.len ||
-            at[i].context.len > FOUND_CONTEXT)
+        if (b.bad || !sum || sum > at[i].words || at[i].path.len > FOUND_PATH ||
+            !at[i].path.len || at[i].context.len > FOUND_CONTEXT)
             return -1;
     }
     return b.bad || b.n ? -1 : (int)n;
