@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GOSSIP_BACKOFF 6 /* doublings of the interval for one that is silent \
-                          */
+#define GOSSIP_BACKOFF 6 /* doublings of the wait for one that is silent */
 #define TRIES 16         /* to find somebody to talk to */
 
 /* -------------------------------------------------------------- the directory
