@@ -112,7 +112,7 @@ static bool directory_room(struct gossip *g)
     size_t silent = 0;
     if (g->n < g->rules->most_peers)
         return g->n < g->room || directory_grow(g);
-    for (size_t i = 1; i < g->n; i++)
+    for (size_t i = 1; g->entries && i < g->n; i++)
         if (g->entries[i].silent &&
             (!silent || g->entries[i].since < g->entries[silent].since))
             silent = i;
@@ -134,7 +134,7 @@ static struct gossip_entry *entry_at(struct gossip *g, const struct address *a)
     struct gossip_entry *const known = gossip_find(g, id);
     if (known)
         return known;
-    if (!address_good(a) || !directory_room(g))
+    if (!g->entries || !address_good(a) || !directory_room(g))
         return NULL;
     g->entries[g->n] = (struct gossip_entry){ .id = id, .address = *a };
     *slot_of(g, id) = (uint32_t)++g->n;
