@@ -215,6 +215,9 @@ $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
+$(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index frame gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
+    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+$(B)/$(1)/tests/test_gossip: TEST_LIBS = $(PKG_LIBS)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \

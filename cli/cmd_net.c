@@ -8,18 +8,25 @@
 #include "apps/net/experiment.h"
 #include "apps/net/find.h"
 #include "apps/net/receive.h"
+#include "apps/overlay/gossip_node.h"
+#include "cli/net_gossip.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 #include "workbench/plot.h"
 
 static struct {
-    const char *topology, *plot, *start;
+    const char *topology, *plot, *start, *listen;
+    struct list at;
     uint64_t tries, seed, bits, k, k0, strikes, groups, members, cell_bits,
-        depth;
+        depth, patience;
     double rate;
     struct router_args marks;
     struct receive_args receive;
     struct find_args find;
+    struct peer_args peer;
+    const char *docs;
+    uint64_t peers;
+    double loss;
     bool plain, json;
 } net_args;
 
@@ -74,8 +81,8 @@ static const struct opt net_options[] = {
       "each" },
     { "key-file", 'K', OPT_TEXT, &net_args.marks.key_file, "FILE",
       "router, trace: the secret of the network's marks, 16 bytes; without it "
-      "a sender can compute them. node, announce, find, status: that of node "
-      "key; who lacks it can neither tell nor ask" },
+      "a sender can compute them. All that listen or ask: the secret that "
+      "node key makes; who lacks it is not answered" },
     { "way-bits", 0, OPT_POSITIVE, &net_args.marks.way_bits, "M",
       "router, trace: bits for the way in a packet; 256 if not given" },
     { "way-set", 0, OPT_POSITIVE, &net_args.marks.way_set, "K",
@@ -85,16 +92,16 @@ static const struct opt net_options[] = {
       "trace: packets to trace; 1 if not given" },
     { "seconds", 0, OPT_POSITIVE, &net_args.marks.seconds, "N",
       "router, trace: how long; until a signal if not given" },
-    { "listen", 0, OPT_TEXT, &net_args.find.listen, "ADDRESS:PORT",
-      "node: where others reach this server; a free port of 127.0.0.1 if not "
+    { "listen", 0, OPT_TEXT, &net_args.listen, "ADDRESS:PORT",
+      "node, peer: where others reach it; a free port of 127.0.0.1 if not "
       "given" },
     { "neighbour", 0, OPT_LIST, &net_args.find.neighbours, "ADDRESS:PORT",
       "node: a server to tell what is near; may be repeated; one side will "
       "do" },
     { "parent", 0, OPT_TEXT, &net_args.find.parent, "ADDRESS:PORT",
       "node: the server above this one in a hierarchy" },
-    { "at", 0, OPT_LIST, &net_args.find.at, "ADDRESS:PORT",
-      "announce, find: a server; may be repeated" },
+    { "at", 0, OPT_LIST, &net_args.at, "ADDRESS:PORT",
+      "announce, find: a server; may be repeated. search: the peer to ask" },
     { "ring", 0, OPT_LIST, &net_args.find.ring, "ADDRESS:PORT",
       "announce, find: a member of a ring (node run) that keeps announcements "
       "too, and is asked last; may be repeated" },
@@ -120,9 +127,27 @@ static const struct opt net_options[] = {
     { "life", 0, OPT_POSITIVE, &net_args.find.life, "SECONDS",
       "node: after which a neighbour or child that is silent is forgotten; 10 "
       "if not given" },
-    { "patience", 0, OPT_POSITIVE, &net_args.find.patience, "MS",
-      "node, announce, find, status: milliseconds that an answer may take at "
-      "least; 250 if not given" },
+    { "patience", 0, OPT_POSITIVE, &net_args.patience, "MS",
+      "node, announce, find, status, peer: milliseconds that an answer may "
+      "take at least before the other counts as silent; 250 if not given" },
+    { "peers", 0, OPT_POSITIVE, &net_args.peers, "N",
+      "sim gossip: peers; 1000 if not given" },
+    { "docs", 0, OPT_TEXT, &net_args.docs, "DIR",
+      "sim gossip: a folder of documents, which the peers share; 10000 "
+      "documents are made if not given" },
+    { "loss", 0, OPT_RATE, &net_args.loss, "P",
+      "sim gossip: share of messages that are lost; none if not given" },
+    { "join", 'j', OPT_LIST, &net_args.peer.join, "ADDRESS:PORT",
+      "peer: another peer, to begin with; may be repeated" },
+    { "interval", 0, OPT_POSITIVE, &net_args.peer.interval, "MS",
+      "peer: milliseconds between rumours; 1000 if not given" },
+    { "rescan", 0, OPT_POSITIVE, &net_args.peer.rescan, "MS",
+      "peer: milliseconds between looks at the folder; 5000 if not given" },
+    { "best", 0, OPT_POSITIVE, &net_args.peer.best, "N",
+      "search, sim gossip: documents wanted; 20 if not given" },
+    { "vain", 0, OPT_POSITIVE, &net_args.peer.vain, "N",
+      "peer, sim gossip: a search ends after so many peers in a row that add "
+      "nothing; as many as documents are wanted if not given" },
     QUIET_OPTION(QUIET_HELP),
     JSON_OPTION(net_args),
     { 0 },
@@ -133,7 +158,7 @@ static const struct opt net_options[] = {
 static const struct verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
-      "cell-bits depth fpr plot quiet json " },
+      "cell-bits depth fpr plot peers docs loss best vain quiet json " },
     { "router", "", 0,
       " name link key-file bits set way-bits way-set strikes groups cell-bits "
       "refresh seconds quiet json " },
@@ -145,6 +170,10 @@ static const struct verb net_verbs[] = {
       NET_SERVERS "at ring ring-name where ttl once " },
     { "find", "TAG=VALUE...", 1, NET_SERVERS "at ring ring-name how json " },
     { "status", "ADDRESS:PORT", 1, NET_SERVERS "json " },
+    { "peer", "DIR", 1,
+      " listen join key-file interval rescan patience vain quiet " },
+    { "search", "WORD...", 1, " at key-file best quiet json " },
+    { "peers", "ADDRESS:PORT", 1, " key-file quiet json " },
 };
 
 /* ---------------------------------------------------------------- simulation
@@ -219,17 +248,47 @@ static void net_print(const struct net_result *r, const char *topology)
     }
 }
 
+/* Peers have no links: everybody may talk to everybody. */
+static int net_sim_gossip(void)
+{
+    if (net_args.topology)
+        return fail("--topology: gossip knows no links; right: --peers N");
+    if (net_args.peers == 1 || net_args.peers > NET_GOSSIP_PEERS)
+        return fail("--peers: 2 to %d", NET_GOSSIP_PEERS);
+    const struct gossip_sim_spec spec = {
+        .peers = (uint32_t)net_args.peers,
+        .folder = net_args.docs,
+        .seed = net_args.seed ? net_args.seed : 1,
+        .loss = net_args.loss,
+        .queries = (unsigned)(net_args.tries ? net_args.tries : 100),
+        .k = (unsigned)net_args.peer.best,
+        .patience = (unsigned)net_args.peer.vain,
+    };
+    struct net_result r;
+    if (net_args.tries > 100000 || net_args.peer.best > QUERY_BEST)
+        return fail("at most 100000 --tries and --best %d", QUERY_BEST);
+    if (!net_gossip(&spec, net_args.plot, &r))
+        return TROUBLE;
+    if (net_args.json)
+        report(stdout, true, net_result_fields, &r, NULL);
+    else if (!quiet)
+        net_print(&r, net_args.docs ? net_args.docs : "made documents");
+    return YES;
+}
+
 static int net_sim(const struct list *rest)
 {
     const struct experiment *const e = net_experiment(rest->at[0]);
     struct net_spec spec;
     struct graph g;
-    if (!e)
-        return fail("%s: no experiment; right: loop, way, multicast, tree, "
-                    "near or squares",
-                    rest->at[0]);
     if (rest->n > 1)
         return fail("one experiment at a time, not \"%s\" too", rest->at[1]);
+    if (strcmp(rest->at[0], "gossip") == 0)
+        return net_sim_gossip();
+    if (!e)
+        return fail("%s: no experiment; right: loop, way, multicast, tree, "
+                    "near, squares or gossip",
+                    rest->at[0]);
     if (!spec_of(e, &spec))
         return TROUBLE;
     const char *const topology =
@@ -265,6 +324,9 @@ static int net_service(const char *verb, const struct list *rest)
     f->key_file = net_args.marks.key_file;
     f->depth = net_args.depth;
     f->json = net_args.json;
+    f->listen = net_args.listen;
+    f->at = net_args.at;
+    f->patience = net_args.patience;
     if (f->depth > 5 || f->keys > 1000000 || f->life > 86400)
         return fail("--depth is at most 5, --keys a million, --life a day");
     if (strcmp(verb, "node") == 0)
@@ -273,6 +335,24 @@ static int net_service(const char *verb, const struct list *rest)
         return net_announce(f, rest);
     return strcmp(verb, "find") == 0 ? net_find(f, rest)
                                      : net_node_status(f, rest->at[0]);
+}
+
+static int net_peer(const char *verb, const struct list *rest)
+{
+    struct peer_args *const a = &net_args.peer;
+    a->key = net_args.marks.key_file;
+    a->json = net_args.json;
+    a->listen = net_args.listen;
+    a->patience = net_args.patience;
+    if (net_args.at.n > 1)
+        return fail("--at: one peer, not \"%s\" too", net_args.at.at[1]);
+    a->at = net_args.at.n ? net_args.at.at[0] : NULL;
+    if (strcmp(verb, "search") == 0)
+        return gossip_find_words(a, rest);
+    if (rest->n > 1)
+        return fail("one at a time, not \"%s\" too", rest->at[1]);
+    return strcmp(verb, "peer") == 0 ? gossip_peer(a, rest->at[0])
+                                     : gossip_peers(a, rest->at[0]);
 }
 
 static int net_run(struct list *operands)
@@ -294,7 +374,8 @@ static int net_run(struct list *operands)
     if (i == 1)
         return net_router(m);
     if (i > 2)
-        return net_service(net_verbs[i].name, &rest);
+        return i < 7 ? net_service(net_verbs[i].name, &rest)
+                     : net_peer(net_verbs[i].name, &rest);
     net_args.receive.marks = *m;
     net_args.receive.iface = rest.at[0];
     net_args.receive.topology = net_args.topology;
@@ -326,14 +407,22 @@ static const struct example net_examples[] = {
       "offer a service, until a signal" },
     { "bloomery net find --at 127.0.0.1:7102 type=printer floor=3",
       "where is one?" },
+    { "bloomery net peer --listen 7001 /usr/share/doc &",
+      "a peer with documents, which others join" },
+    { "bloomery net peer -j 127.0.0.1:7001 ~/notes &", "another one" },
+    { "bloomery net search --at 127.0.0.1:7001 bloom filter",
+      "the best documents of all peers" },
+    { "bloomery net sim gossip --peers 1000 --docs /usr/share/doc",
+      "how fast news spread, and whether searches find what is there" },
     { 0 },
 };
 
 const struct command cmd_net = {
     .name = "net",
     .usage = "VERB [OPTION]... OPERAND",
-    .verbs = "sim router trace node announce find status",
-    .summary = "filters that travel: loops, the way back, groups, services",
+    .verbs = "sim router trace node announce find status peer search peers",
+    .summary = "filters that travel: loops, the way back, groups, services, "
+               "gossip",
     .about =
         "sim runs an experiment on a network that is made, or given as a file "
         "of links, and prints how often it ended well, the hops, the stretch "
@@ -347,7 +436,8 @@ const struct command cmd_net = {
         "side. tree: servers of a hierarchy know by filters what their "
         "subtrees have. near: nodes tell each other what is how many hops "
         "away. squares: a name is looked for in the smallest square of the "
-        "plane that may have it.\n\n"
+        "plane that may have it. gossip: peers tell each other which words "
+        "their documents have, and search them together (PlanetP).\n\n"
         "router forwards packets of IPv6 between interfaces, by the routes "
         "that the kernel has, and carries both kinds of marks in a hop-by-hop "
         "option; what goes round is dropped. The kernel's own forwarding has "
@@ -363,13 +453,20 @@ const struct command cmd_net = {
         "prints who has all the tags: the nearest one if neighbours know of "
         "it, else all of the hierarchy, else what the ring has; status 1 if "
         "there is none. What is not repeated is forgotten. status shows what a "
-        "server knows.",
+        "server knows.\n\n"
+        "peer indexes the documents below a folder, plain or packed, tells "
+        "other peers by filters which words they have, and answers searches, "
+        "until SIGTERM. search asks a peer, which asks those that seem to have "
+        "the words, and prints the best documents of all of them; status 1 if "
+        "there are none. peers shows whom a peer knows.",
     .options = net_options,
     .examples = net_examples,
     .reports = REPORTS({ "of sim", net_result_fields, ONE },
                        { "of router", router_fields, ONE },
                        { "of trace", received_fields, LINES },
                        { "of find", find_row_fields, LINES },
-                       { "of status", find_status_fields, ONE }),
+                       { "of status", find_status_fields, ONE },
+                       { "of search", search_fields, ONE },
+                       { "of peers", peers_fields, ONE }),
     .run = net_run,
 };

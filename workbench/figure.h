@@ -102,7 +102,8 @@
     X(net_way)         \
     X(net_multicast)   \
     X(net_near)        \
-    X(net_finding)
+    X(net_finding)     \
+    X(net_gossip)
 
 struct figure_run;
 

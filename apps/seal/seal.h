@@ -6,7 +6,7 @@
  *     archive/index                                   filters, one for each
  *     archive/f3b0...c1.sealed                        a document, encrypted
  *
- *     zindex.c   the filters        words.c    texts into words
+ *     zindex.c   the filters        word_set.c words that were seen
  *     sealed.c   the documents      index.c    the file of filters
  *     key.c      the secret         verbs.c    init add trapdoor search open
  */
@@ -17,6 +17,7 @@
 #include "apps/seal/zindex.h"
 #include "io/input.h"
 #include "io/late_sodium.h"
+#include "io/text_words.h"
 #include "report/words.h"
 
 typedef int seal_verb(const struct seal_args *args,
@@ -43,25 +44,6 @@ bool keys_open(const char *path, struct seal_keys *k);
 void keys_close(struct seal_keys *k);
 
 /* -------------------------------------------------------------------- words */
-
-/* Words that were longer count by their beginning. */
-#define WORD_BYTES 256
-
-/* A text comes in pieces; each word of it is handed on, folded. */
-struct word_cutter {
-    char word[WORD_BYTES];
-    size_t len;
-    char rest[4]; /* the beginning of a character */
-    size_t nrest;
-    bool full;
-    bool (*each)(void *ctx, bly_bytes word); /* false ends it all */
-    void *ctx;
-};
-bool words_cut(struct word_cutter *c, const char *text, size_t n);
-bool words_end(struct word_cutter *c);
-
-/* Is it one word? Then its folded form, in room of BLY_KEY_ROOM(WORD_BYTES). */
-bool word_only(const char *text, char *room, bly_bytes *word);
 
 /* A set of words, by 64 bits of their trapdoors. */
 struct word_set {

@@ -1,16 +1,17 @@
 /*
- * words.c - texts into words
+ * text_words.c - texts into words
  *
  * A word is a run of letters and digits of UTF-8, its case folded. What is no
  * UTF-8 separates words as blanks do.
  */
 #define _GNU_SOURCE /* iswalnum_l() */
+#include "io/text_words.h"
+
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wctype.h>
 
-#include "apps/seal/seal.h"
 #include "io/utf8.h"
 
 static locale_t words_locale(void)
@@ -141,45 +142,4 @@ bool word_only(const char *text, char *room, bly_bytes *word)
     words_end(&c);
     *word = o.word;
     return o.n == 1;
-}
-
-/* ---------------------------------------------------------------------- set */
-
-static bool word_set_grow(struct word_set *s)
-{
-    const size_t room = s->room ? 2 * s->room : 1024;
-    uint64_t *const slots = calloc(room, sizeof *slots);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < s->room; i++)
-        if (s->slots[i]) {
-            size_t at = s->slots[i] & (room - 1);
-            while (slots[at])
-                at = (at + 1) & (room - 1);
-            slots[at] = s->slots[i];
-        }
-    free(s->slots);
-    s->slots = slots;
-    s->room = room;
-    return true;
-}
-
-bool word_set_add(struct word_set *s, uint64_t x, bool *fresh)
-{
-    x = x ? x : 1; /* 0 is an empty slot */
-    if (2 * s->n >= s->room && !word_set_grow(s))
-        return false;
-    size_t at = x & (s->room - 1);
-    while (s->slots[at] && s->slots[at] != x)
-        at = (at + 1) & (s->room - 1);
-    *fresh = s->slots[at] == 0;
-    s->slots[at] = x;
-    s->n += *fresh;
-    return true;
-}
-
-void word_set_free(struct word_set *s)
-{
-    free(s->slots);
-    *s = (struct word_set){ 0 };
 }
