@@ -591,6 +591,7 @@ $(B)/fuzzer/fuzz_%: $(B)/asan/fuzz/fuzz_%.o $(B)/fuzzer/libtarget.so
 	    $(filter %.o %.so,$^) -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) -lm -o $@
 # Those of the adapter are linked with it.
 $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/asan/%.o)
+$(B)/fuzzer/fuzz_javascript: $(patsubst %.c,$(B)/asan/%.o,$(wildcard bindings/wasm/*.c))
 -include $(FUZZ_SRC:%.c=$(B)/asan/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.

@@ -13,10 +13,8 @@
 
 /* JavaScript's side of a file: fill at most n bytes and say how many, or a
  * negative number; take n bytes. */
-__attribute__((import_module("js"), import_name("pull"))) int32_t
-js_pull(void *to, size_t n);
-__attribute__((import_module("js"), import_name("push"))) void
-js_push(const void *from, size_t n);
+IMPORT(int32_t, pull, (void *to, size_t n))
+IMPORT(void, push, (const void *from, size_t n))
 
 static int64_t pull_file(void *ctx, void *buf, size_t n)
 {
