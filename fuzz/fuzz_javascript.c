@@ -95,10 +95,9 @@ static char *wanted_of(void)
         nkinds++;
     bly_kind_at(byte() % nkinds, &k);
     char text[256];
-    size_t n = (size_t)snprintf(text, sizeof text,
-                                "kind=%s%citems=%u%cfpr=%s%cmaxBytes=1M%c",
-                                k.name, 0, byte() + 1u, 0,
-                                byte() % 2 ? "1%" : "0.3", 0, 0);
+    size_t n = (size_t)snprintf(
+        text, sizeof text, "kind=%s%citems=%u%cfpr=%s%cmaxBytes=1M%c", k.name,
+        0, byte() + 1u, 0, byte() % 2 ? "1%" : "0.3", 0, 0);
     /* Any option after these. */
     for (unsigned more = byte() % 24; more && left; more--)
         text[n++] = (char)byte();

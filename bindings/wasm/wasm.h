@@ -25,9 +25,9 @@
 #define EXPORT(type, name, params)                                   \
     __attribute__((export_name(#name), used)) type js_##name params; \
     type js_##name params
-#define IMPORT(type, name, params)                                        \
-    __attribute__((import_module("js"), import_name(#name))) type js_##name \
-        params;
+#define IMPORT(type, name, params)                           \
+    __attribute__((import_module("js"), import_name(#name))) \
+    type js_##name params;
 #else
 #define EXPORT(type, name, params) \
     type js_##name params;         \

@@ -66,7 +66,8 @@ double bly_fpr_exact(double n, double m, unsigned k)
         bly_wide all = 0, all_lost = 0, choose = 1;
         for (unsigned i = 0; i <= j; i++) {
             const bly_wide clear =
-                i < m ? BLY_WIDE(exp)((bly_wide)k * n * BLY_WIDE(log1p)(-(bly_wide)i / m))
+                i < m ? BLY_WIDE(exp)((bly_wide)k * n *
+                                      BLY_WIDE(log1p)(-(bly_wide)i / m))
                       : 0;
             const bly_wide term = (i % 2 ? -choose : choose) * clear;
             const bly_wide y = term - all_lost, t = all + y;
@@ -78,8 +79,9 @@ double bly_fpr_exact(double n, double m, unsigned k)
         lost = (t - sum) - y;
         sum = t;
     }
-    /* The terms reach 2^k, so that 2^k BLY_WIDE_EPSILON of the sum is noise: where
-     * more than a thousandth of it may be, the classic value is nearer. */
+    /* The terms reach 2^k, so that 2^k BLY_WIDE_EPSILON of the sum is noise:
+     * where more than a thousandth of it may be, the classic value is nearer.
+     */
     if (sum < BLY_WIDE(ldexp)(BLY_WIDE_EPSILON, (int)k + 10))
         return bly_fpr_classic(n, m, k);
     return (double)BLY_WIDE(fmin)(1, sum);

@@ -163,7 +163,8 @@ static double nearest_real(const decimal *d)
         return ldexp(d->fives < 0 ? v / p : v * p, d->twos);
     }
     const bly_wide v = (bly_wide)d->digits;
-    return (double)BLY_WIDE(ldexp)(d->fives < 0 ? v / power : v * power, d->twos);
+    return (double)BLY_WIDE(ldexp)(d->fives < 0 ? v / power : v * power,
+                                   d->twos);
 }
 
 bool bly_parse_real(const char *text, double *out)

@@ -24,8 +24,8 @@
 #define PAGE 65536u
 
 struct block {
-    uint32_t before; /* length of the block in front; 0: the first */
-    uint32_t length; /* with the head; FREE in the lowest bit */
+    uint32_t before;           /* length of the block in front; 0: the first */
+    uint32_t length;           /* with the head; FREE in the lowest bit */
     struct block *next, *last; /* in its list, while it is free */
 };
 
@@ -117,8 +117,7 @@ static int heap_grow(uint32_t length)
         pages = have;
     struct block *const b = end;
     /* At 2^32 the last step stays unused. */
-    const uint32_t reach =
-        (uint32_t)(pages * PAGE - STEP - at) & -STEP;
+    const uint32_t reach = (uint32_t)(pages * PAGE - STEP - at) & -STEP;
     end = block_at(b, reach);
     end->length = 0;
     set_length(b, reach);

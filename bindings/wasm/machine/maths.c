@@ -6,12 +6,12 @@
  */
 #include <math.h>
 
-#define FROM_JS1(name)                                                   \
-    __attribute__((import_module("js"), import_name(#name))) double      \
-        js_##name(double);                                               \
-    double name(double x)                                                \
-    {                                                                    \
-        return js_##name(x);                                             \
+#define FROM_JS1(name)                                                         \
+    __attribute__((import_module("js"), import_name(#name))) double js_##name( \
+        double);                                                               \
+    double name(double x)                                                      \
+    {                                                                          \
+        return js_##name(x);                                                   \
     }
 FROM_JS1(exp)
 FROM_JS1(expm1)
@@ -19,8 +19,8 @@ FROM_JS1(log)
 FROM_JS1(log1p)
 FROM_JS1(log2)
 
-__attribute__((import_module("js"), import_name("pow"))) double
-js_pow(double, double);
+__attribute__((import_module("js"), import_name("pow"))) double js_pow(double,
+                                                                       double);
 
 double pow(double x, double y)
 {
@@ -42,9 +42,8 @@ double lgamma(double x)
         below *= x;
     const double z = 1 / (x * x);
     const double series =
-        1.0 / 12 +
-        z * (-1.0 / 360 +
-             z * (1.0 / 1260 + z * (-1.0 / 1680 + z * (1.0 / 1188))));
+        1.0 / 12 + z * (-1.0 / 360 + z * (1.0 / 1260 + z * (-1.0 / 1680 +
+                                                            z * (1.0 / 1188))));
     return (x - 0.5) * js_log(x) - x + 0.91893853320467274178 + series / x -
            js_log(below);
 }

@@ -78,9 +78,9 @@ int vsnprintf(char *to, size_t room, const char *format, va_list args)
                         text);
         } else if (*p == 'd' || *p == 'u' || *p == 'x') {
             const bool is_signed = *p == 'd';
-            uint64_t v = longs > 1 ? va_arg(args, uint64_t)
+            uint64_t v = longs > 1   ? va_arg(args, uint64_t)
                          : is_signed ? (uint64_t)(int64_t)va_arg(args, int)
-                                   : va_arg(args, uint32_t);
+                                     : va_arg(args, uint32_t);
             const bool minus = is_signed && (int64_t)v < 0;
             n = digits(minus ? -v : v, *p == 'x' ? 16 : 10, end);
             if (minus)
