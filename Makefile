@@ -447,25 +447,25 @@ uninstall: ## take away what install brought
 # loops under asking are compiled for few bytes; nothing is forced to be inlined there, which alone saves half.
 WASM := $(shell $(CLANG) --target=wasm32-wasi -c -x c /dev/null -include stdlib.h -o /dev/null 2>/dev/null && command -v wasm-ld >/dev/null && echo yes)
 WASM_COMMON = blocked classic counting cuckoo
-WASM_BASE = --target=wasm32-wasi -std=c11 -Wall -Wextra -Wno-unused-function $(WERROR) -ffunction-sections -fdata-sections -fvisibility=hidden -DNDEBUG \
+WASM_BASE = --target=wasm32-wasi -std=c11 -Wall -Wextra -Wno-unused-function $(WERROR) -ffunction-sections -fdata-sections -fvisibility=hidden -DNDEBUG -mbulk-memory -mnontrapping-fptoint -msign-ext -ftls-model=local-exec \
     -D_WASI_EMULATED_MMAN -Ibindings/wasm/machine -isystem $(B)/cross_include -Iinclude -Isrc -I. -MMD -MP
 WASM_HOT = src/engine/wasm_lines.c src/kinds/blocked.c src/engine/hash_many.c
 # Sources of the system's that WebAssembly has nothing of.
-WASM_LIB := $(filter-out src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
+WASM_LIB := $(filter-out src/core/machine.c src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
 WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
 PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
     apps/overlay/chord.c apps/overlay/chord_walk.c apps/overlay/chord_join.c
 define wasm
-$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(2)
+$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT) $(WASM_SMALL)
 $(B)/wasm/$(1)/flags: FORCE
 	$$(stamp)
 $(B)/wasm/$(1)/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	@mkdir -p $$(@D)
 	$$(call say,WASM,$$@)
-	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(if $$(filter $(WASM_HOT),$$<),-O2,-Oz -Dalways_inline=__unused__) -c $$< -o $$@
+	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(if $$(filter $(WASM_HOT),$$<),-O2,-Oz -Dalways_inline=__unused__ -mllvm -unroll-count=1) $$(if $$(findstring /machine/,$$<),-fno-builtin,-flto) -c $$< -o $$@
 $(B)/wasm/$(1)/common.o: src/kinds/table.c $(B)/wasm/$(1)/flags
 	@mkdir -p $$(@D)
-	$(Q)$(CLANG) $(WASM_BASE) $(2) -Oz '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
+	$(Q)$(CLANG) $(WASM_BASE) $(2) -Oz -flto '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
 $(B)/wasm/$(1)/libbloomery.a: $(WASM_LIB:%.c=$(B)/wasm/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(WASM_AR) rcs $$@ $$^
@@ -481,16 +481,20 @@ WASM_MODULES = $(addprefix $(B)/js/,common.wasm common-plain.wasm all.wasm all-p
 $(WASM_MODULES) $(B)/web/play.wasm: bindings/wasm/machine/absent.txt
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first \
+	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
 	    -Wl,--allow-undefined-file=bindings/wasm/machine/absent.txt $(filter %.o %.a,$^) -lwasi-emulated-mman -lm -o $@
-	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory -Oz $@ -o $@
+	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused -Oz --converge $@ -o $@
 JS_FILES = bloomery.js bloomery.d.ts
 .PHONY: js web
 js: $(if $(WASM),$(WASM_MODULES) $(addprefix $(B)/js/,$(JS_FILES) package.json README.md LICENSE)) ## the npm package bloomery, in build/js: npm pack there makes its tarball
 	$(if $(WASM),,@echo "  SKIP  the package for JavaScript: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
-$(JS_FILES:%=$(B)/js/%): $(B)/js/%: bindings/wasm/%
+$(B)/js/bloomery.d.ts: bindings/wasm/bloomery.d.ts
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
+# esbuild leaves out what only people read, where it is there.
+$(B)/js/bloomery.js $(B)/web/bloomery.js: bindings/wasm/bloomery.js
+	@mkdir -p $(@D)
+	$(Q)if command -v esbuild >/dev/null; then esbuild --log-level=warning --format=esm --minify $< --outfile=$@; else cp $< $@; fi
 $(B)/js/package.json: bindings/wasm/package.json include/bloomery.h
 	@mkdir -p $(@D)
 	$(Q)sed 's/"version": "[^"]*"/"version": "$(VERSION)"/' $< > $@
@@ -503,9 +507,6 @@ $(B)/js/LICENSE: LICENSE
 WEB_FILES := $(filter-out %.c %.h,$(wildcard web/*))
 web: $(if $(WASM),$(B)/web/play.wasm $(B)/web/bloomery.js $(WEB_FILES:%=$(B)/%)) ## the playground, as static files in build/web; bloomery web serves it
 	$(if $(WASM),,@echo "  SKIP  the playground: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
-$(B)/web/bloomery.js: bindings/wasm/bloomery.js
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
 $(WEB_FILES:%=$(B)/%): $(B)/%: %
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
@@ -595,6 +596,7 @@ $(B)/fuzzer/fuzz_%: $(B)/asan/fuzz/fuzz_%.o $(B)/fuzzer/libtarget.so
 	    $(filter %.o %.so,$^) -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) -lm -o $@
 # Those of the adapter are linked with it.
 $(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/asan/%.o)
+$(B)/fuzzer/fuzz_javascript: $(patsubst %.c,$(B)/asan/%.o,$(wildcard bindings/wasm/*.c))
 -include $(FUZZ_SRC:%.c=$(B)/asan/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.

@@ -261,6 +261,34 @@ export const checks = {
     same(all.raw.u8().length, before, "bytes of memory");
   },
 
+  blocks_of_memory_stay_apart({ all }) {
+    const next = random(5), blocks = [], { c, u8, take } = all.raw;
+    const give = ([at, n, mark]) => {
+      assert(u8().subarray(at, at + n).every((byte) => byte === mark), `a block of ${n} bytes was written to by another`);
+      c.give(at);
+    };
+    const round = () => {
+      for (let i = 0; i < 3000; i++) {
+        if (blocks.length > next(200)) give(blocks.splice(next(blocks.length), 1)[0]);
+        const n = next(8) ? next(500) : next(200000), at = take(n), mark = i & 255;
+        assert(at % 16 === 0, `${at} is not aligned`);
+        u8().fill(mark, at, at + n);
+        blocks.push([at, n, mark]);
+      }
+      blocks.splice(0).forEach(give);
+    };
+    round();
+    const before = u8().length;
+    for (let i = 0; i < 5; i++) round();
+    // Freed neighbours become one: as much again needs next to nothing more.
+    assert(u8().length <= 1.25 * before, `${before} bytes of memory became ${u8().length}`);
+  },
+
+  reals_in_messages_are_as_in_c({ all }) {
+    for (const [fpr, text] of [[2, "2"], [1.5, "1.5"], [1e6, "1e+06"], [1.00000049, "1"], [123.45678, "123.457"], [123456, "123456"], [1234567, "1.23457e+06"]])
+      throws(() => new all.Filter({ items: 10, fpr }), Error, `not ${text}`);
+  },
+
   random_calls({ all, bloomery, calls = 4000 }) {
     const next = random(11), kinds = all.kinds().map((k) => k.kind);
     const values = [0, 1, -1, 7n, -(2n ** 63n), 2n ** 64n, 1.5, NaN, "", "x", "ä\u{1f600}", "\udc00", null, undefined, {}, [], [1, "2"], new Uint8Array(3), new BigUint64Array(70), new BigInt64Array(2), new Float64Array(2), new Map([["a", 1]]), true, Symbol("s"), "1%", "10M", { items: 9 }, new Set(["q"])];

@@ -68,12 +68,19 @@ function bytesOf(value) {
   return tag === "[object ArrayBuffer]" || tag === "[object SharedArrayBuffer]" ? new Uint8Array(value) : undefined;
 }
 
+/* A real as C's %g and %f print it, for messages. */
+function real(value, precision, fixed) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value < 0 ? "-inf" : "inf";
+  if (fixed) return value.toFixed(precision);
+  const last = Math.max(precision, 1) - 1, [digits, power] = value.toExponential(last).split("e");
+  const short = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (power >= -4 && power <= last) return short(value.toFixed(last - power));
+  return `${short(digits)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+}
+
 /* A key as [type, string, bytes or bigint]. */
 function keyOf(key) {
-  if (typeof key === "string") {
-    if (!wellFormed(key)) throw new TypeError("a key has half of a surrogate pair; right: text that UTF-8 can hold, or bytes");
-    return [TEXT, key];
-  }
+  if (typeof key === "string") return [TEXT, key];
   if (typeof key === "number") {
     if (!Number.isSafeInteger(key)) throw new TypeError(`${key} is no key; right: a whole number up to 2^53 - 1, or a BigInt`);
     key = BigInt(key);
@@ -119,8 +126,14 @@ export async function load({ kinds = "common", simd = hasSimd(), wasm } = {}) {
 /** The same from a compiled module, at once: for workers. */
 export function instantiate(module) {
   const transfer = { pull: null, push: null };
+  const { exp, expm1, log, log1p, log2, pow } = Math;
   const imports = {
-    js: { pull: (at, n) => transfer.pull(at, n), push: (at, n) => transfer.push(at, n) },
+    js: {
+      exp, expm1, log, log1p, log2, pow,
+      real: (value, precision, fixed, to) => encoder.encodeInto(real(value, precision, fixed), u8().subarray(to >>> 0, (to >>> 0) + 32)).written,
+      pull: (at, n) => transfer.pull(at, n),
+      push: (at, n) => transfer.push(at, n),
+    },
   };
   // What belongs to files and processes is never called here; 8 is EBADF.
   for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] ??= () => 8;
@@ -129,9 +142,9 @@ export function instantiate(module) {
   const encoder = new TextEncoder(), decoder = new TextDecoder();
 
   let whole = new Uint8Array(c.memory.buffer), words = new BigUint64Array(c.memory.buffer);
-  // Memory that grows has a new buffer.
-  const u8 = () => (whole.buffer === c.memory.buffer ? whole : (whole = new Uint8Array(c.memory.buffer)));
-  const u64 = () => (words.buffer === c.memory.buffer ? words : (words = new BigUint64Array(c.memory.buffer)));
+  // Memory that grows has a new buffer, and the old one is empty.
+  const u8 = () => (whole.length ? whole : (whole = new Uint8Array(c.memory.buffer)));
+  const u64 = () => (words.length ? words : (words = new BigUint64Array(c.memory.buffer)));
 
   const line = (at) => {
     const m = u8();
@@ -248,29 +261,42 @@ export function instantiate(module) {
       return { type, n, at, free: false };
     }
     let used = 0, fit = 0;
-    const sizes = [];
     for (; fit < n; fit++) {
       const key = list[start + fit][1];
       const size = type === TEXT ? 3 * key.length : key.length;
       if (fit && used + size > ROOM) break;
-      sizes.push((used += size));
+      used += size;
     }
     // One key that is longer than the room gets its own.
     const own_room = used > ROOM;
     const base = own_room ? take(used + 4 * (fit + 1)) : at;
-    const offsets = new Uint32Array(c.memory.buffer, base, fit + 1), bytes = u8(), data = base + 4 * (fit + 1);
-    let end = 0;
-    for (let i = 0; i < fit; i++) {
-      const key = list[start + i][1];
-      offsets[i] = end;
-      if (type === TEXT) end += encoder.encodeInto(key, bytes.subarray(data + end)).written;
-      else {
-        bytes.set(key, data + end);
-        end += key.length;
-      }
+    try {
+      putTexts(type, list.slice(start, start + fit).map((key) => key[1]), base);
+    } catch (error) {
+      if (own_room) c.give(base);
+      throw error;
     }
-    offsets[fit] = end;
     return { type, n: fit, at: base, free: own_room };
+  }
+  /* Their offsets, and the bytes behind them. */
+  function putTexts(type, keys, at) {
+    const n = keys.length, bytes = u8(), data = at + 4 * (n + 1);
+    const offsets = new Uint32Array(bytes.buffer, at, n + 1);
+    let end = 0;
+    for (let i = 0; i < n; i++) offsets[i + 1] = end += keys[i].length;
+    offsets[0] = 0;
+    if (type === TEXT) {
+      // All at once; they are ASCII if that takes as many bytes as they have characters.
+      if (encoder.encodeInto(keys.join(""), bytes.subarray(data)).written === end) return;
+      end = 0;
+    }
+    for (let i = 0; i < n; i++) {
+      const key = keys[i];
+      if (type === TEXT) {
+        if (!wellFormed(key)) throw new TypeError("a key has half of a surrogate pair; right: text that UTF-8 can hold, or bytes");
+        offsets[i + 1] = end += encoder.encodeInto(key, bytes.subarray(data + end)).written;
+      } else bytes.set(key, data + offsets[i]);
+    }
   }
   /* Call use(run) for runs of keys; lists are read to their end before the first call. */
   function eachRun(keys, use) {
@@ -286,7 +312,23 @@ export function instantiate(module) {
     }
     if (keys === null || typeof keys === "string" || typeof keys?.[Symbol.iterator] !== "function" || (ArrayBuffer.isView(keys) && keys.BYTES_PER_ELEMENT < 2))
       throw new TypeError("keys: an array, another iterable, a BigUint64Array or a BigInt64Array is wanted");
-    let total = 0;
+    let total = 0, texts = [];
+    // Texts in a row, which need no type each.
+    const flushTexts = () => {
+      for (let start = 0; start < texts.length; ) {
+        let end = start, used = 0;
+        while (end < texts.length && (used += 3 * texts[end].length) <= ROOM) end++;
+        if (end === start) flush([[TEXT, texts[end++]]]);
+        else {
+          const n = end - start;
+          putTexts(TEXT, n === texts.length ? texts : texts.slice(start, end), KEYS);
+          use({ type: TEXT, n, at: KEYS });
+          total += n;
+        }
+        start = end;
+      }
+      texts = [];
+    };
     const flush = (list) => {
       for (let start = 0; start < list.length; ) {
         const run = putRun(list, start);
@@ -301,12 +343,15 @@ export function instantiate(module) {
     };
     let list = [];
     for (const key of keys) {
-      list.push(keyOf(key));
-      if (list.length === 4096) {
+      if (typeof key === "string" && !list.length) texts.push(key);
+      else list.push(keyOf(key));
+      if (texts.length + list.length === 4096) {
+        flushTexts();
         flush(list);
         list = [];
       }
     }
+    flushTexts();
     flush(list);
     return total;
   }

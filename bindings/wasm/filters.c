@@ -13,10 +13,8 @@
 
 /* JavaScript's side of a file: fill at most n bytes and say how many, or a
  * negative number; take n bytes. */
-__attribute__((import_module("js"), import_name("pull"))) int32_t
-js_pull(void *to, size_t n);
-__attribute__((import_module("js"), import_name("push"))) void
-js_push(const void *from, size_t n);
+IMPORT(int32_t, pull, (void *to, size_t n))
+IMPORT(void, push, (const void *from, size_t n))
 
 static int64_t pull_file(void *ctx, void *buf, size_t n)
 {
@@ -124,10 +122,13 @@ EXPORT(bly_status, has,
     return st;
 }
 
-/* The same for one text: the answer, or 2 if it failed. */
+/* The same for one text of ASCII: the answer, or 2 if it failed. */
 EXPORT(uint32_t, has_text, (const bly_filter *f, const void *key, size_t n))
 {
     const bly_bytes one = { key, n };
+    const bly_keying keying = bly_keying_of(f);
+    if (keying.type == BLY_KEYS_TEXT && !keying.forms && bly_hasher_of(f))
+        return bly_has(f, key, n);
     uint64_t maybe = 0;
     return js_keep(bly_has_as(f, BLY_KEYS_TEXT, &one, 1, &maybe))
                ? 2

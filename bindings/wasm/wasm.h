@@ -9,8 +9,7 @@
  *     wanted.c    "name=value" texts to a bly_spec
  *     filters.c   filters: keys, files, sets
  *     facts.c     kinds, plans, what a filter knows of itself
- *     foreign.c   filters of other systems (module of all kinds)
- *     likeness.c  two texts (module of all kinds)
+ *     machine/    what a C library and a system would be, of few bytes
  *
  * A call that fails returns the status, or 0 where it gives an address; then
  * failure() is the status and message() the line that says what is wrong.
@@ -20,10 +19,21 @@
 
 #include <bloomery.h>
 
-/* A function that JavaScript calls, by its own name. */
+/* A function that JavaScript calls, by its own name, and one that it has.
+ * Elsewhere, for the fuzzer, they are plain functions. */
+#ifdef __wasm__
 #define EXPORT(type, name, params)                                   \
     __attribute__((export_name(#name), used)) type js_##name params; \
     type js_##name params
+#define IMPORT(type, name, params)                           \
+    __attribute__((import_module("js"), import_name(#name))) \
+    type js_##name params;
+#else
+#define EXPORT(type, name, params) \
+    type js_##name params;         \
+    type js_##name params
+#define IMPORT(type, name, params) type js_##name params;
+#endif
 
 /* Keep a status for failure(), and hand it on. */
 bly_status js_keep(bly_status st);

@@ -2,7 +2,7 @@
  * maths.c - the numbers of Bloom filters
  *
  * Where a formula subtracts numbers that are nearly equal it is written with
- * expm1 and log1p, or summed in long double with compensation; test_maths.c
+ * expm1 and log1p, or summed in wide reals with compensation; test_maths.c
  * holds the values to ten digits.
  *
  * Bose et al., On the false-positive rate of Bloom filters, 2008
@@ -13,10 +13,10 @@
  * Broder and Mitzenmacher, Network applications of Bloom filters: a survey,
  *   2004 (the size of an intersection from three counts of zeros)
  */
-#include <float.h>
 #include <math.h>
 
 #include "core/maths.h"
+#include "core/wide.h"
 
 static const double LN2 = 0.693147180559945309417;
 
@@ -52,37 +52,39 @@ double bly_fpr_exact(double n, double m, unsigned k)
 
     /* p[j]: the probability that k probes name j distinct cells, built one
      * probe at a time: S2(k,j) m(m-1)..(m-j+1) / m^k without big numbers. */
-    long double p[BLY_FPR_EXACT_MAX_K + 1] = { 1 };
+    bly_wide p[BLY_FPR_EXACT_MAX_K + 1] = { 1 };
     for (unsigned probe = 0; probe < k; probe++) {
         for (unsigned j = probe + 1; j > 0; j--)
             p[j] = p[j] * j / m +
-                   p[j - 1] * fmaxl(0, (long double)m - (j - 1)) / m;
+                   p[j - 1] * BLY_WIDE(fmax)(0, (bly_wide)m - (j - 1)) / m;
         p[0] = 0;
     }
 
-    long double sum = 0, lost = 0;
+    bly_wide sum = 0, lost = 0;
     for (unsigned j = 1; j <= k && j <= m; j++) {
         /* P(j given bits are all set), by inclusion and exclusion. */
-        long double all = 0, all_lost = 0, choose = 1;
+        bly_wide all = 0, all_lost = 0, choose = 1;
         for (unsigned i = 0; i <= j; i++) {
-            const long double clear =
-                i < m ? expl((long double)k * n * log1pl(-(long double)i / m))
+            const bly_wide clear =
+                i < m ? BLY_WIDE(exp)((bly_wide)k * n *
+                                      BLY_WIDE(log1p)(-(bly_wide)i / m))
                       : 0;
-            const long double term = (i % 2 ? -choose : choose) * clear;
-            const long double y = term - all_lost, t = all + y;
+            const bly_wide term = (i % 2 ? -choose : choose) * clear;
+            const bly_wide y = term - all_lost, t = all + y;
             all_lost = (t - all) - y;
             all = t;
             choose = choose * (j - i) / (i + 1);
         }
-        const long double y = p[j] * all - lost, t = sum + y;
+        const bly_wide y = p[j] * all - lost, t = sum + y;
         lost = (t - sum) - y;
         sum = t;
     }
-    /* The terms reach 2^k, so that 2^k LDBL_EPSILON of the sum is noise: where
-     * more than a thousandth of it may be, the classic value is nearer. */
-    if (sum < ldexpl(LDBL_EPSILON, (int)k + 10))
+    /* The terms reach 2^k, so that 2^k BLY_WIDE_EPSILON of the sum is noise:
+     * where more than a thousandth of it may be, the classic value is nearer.
+     */
+    if (sum < BLY_WIDE(ldexp)(BLY_WIDE_EPSILON, (int)k + 10))
         return bly_fpr_classic(n, m, k);
-    return (double)fminl(1, sum);
+    return (double)BLY_WIDE(fmin)(1, sum);
 }
 
 /* Past this mean a block's load varies by less than 0.1 %: taken as fixed. */

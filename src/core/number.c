@@ -16,6 +16,8 @@
 
 #include <bloomery.h>
 
+#include "core/wide.h"
+
 /* Help, options and the library agree, since there is one table. */
 static const struct {
     const char *suffix;
@@ -151,7 +153,7 @@ bool bly_parse_count(const char *text, uint64_t *out)
 static double nearest_real(const decimal *d)
 {
     const int n = d->fives < 0 ? -d->fives : d->fives;
-    long double power = 1;
+    bly_wide power = 1;
     for (int i = 0; i < n; i++)
         power *= 5;
     if (d->digits == 0)
@@ -160,8 +162,9 @@ static double nearest_real(const decimal *d)
         const double v = (double)d->digits, p = (double)power;
         return ldexp(d->fives < 0 ? v / p : v * p, d->twos);
     }
-    const long double v = (long double)d->digits;
-    return (double)ldexpl(d->fives < 0 ? v / power : v * power, d->twos);
+    const bly_wide v = (bly_wide)d->digits;
+    return (double)BLY_WIDE(ldexp)(d->fives < 0 ? v / power : v * power,
+                                   d->twos);
 }
 
 bool bly_parse_real(const char *text, double *out)

@@ -267,7 +267,10 @@ bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
         bly_probe_far(how.range.n * (how.apart ? how.k : 1), width, n);
     bly_steps seven = how; /* as in bly_probe_ask() */
     seven.k = 7;
-    if (how.k == 7 && !far)
+    if (BLY_WASM)
+        bly_probe_each_k(cells, width, how, false, different, h, n, ahead,
+                         visit, ctx);
+    else if (how.k == 7 && !far)
         bly_probe_each_k(cells, width, seven, false, different, h, n, ahead,
                          visit, ctx);
     else if (how.k == 7)
@@ -593,7 +596,7 @@ bly_probe_ask_k(const bly_probe_query *q, const uint64_t *h, size_t n,
 
 /* Set the bits of maybe for keys whose k cells all pass. A k of 7 is what one
  * percent takes and most ask for, and becomes a literal; so is then whether
- * cells are fetched. */
+ * cells are fetched. Where nothing can be fetched ahead, one by one. */
 static inline __attribute__((always_inline)) void
 bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
               uint64_t *maybe)
@@ -604,7 +607,10 @@ bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
     any.far = seven.far = true;
     near.far = false;
     seven.k = near.k = 7;
-    if (q->k == 7 && !far)
+    if (BLY_WASM)
+        for (size_t i = 0; i < n; i++)
+            maybe[i / 64] |= (uint64_t)bly_probe_alone(q, h[i]) << i % 64;
+    else if (q->k == 7 && !far)
         bly_probe_ask_k(&near, h, n, maybe);
     else if (q->k == 7)
         bly_probe_ask_k(&seven, h, n, maybe);

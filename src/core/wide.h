@@ -1,0 +1,25 @@
+/*
+ * wide.h - reals that are wider than a double, where the machine has them
+ *
+ * WebAssembly has none: long double would be software there, of several
+ * kilobytes, and its logarithms no better than a double's.
+ */
+#ifndef BLY_WIDE_H
+#define BLY_WIDE_H
+
+#include <float.h>
+#include <math.h>
+
+#include "core/cpu.h"
+
+#if BLY_WASM
+typedef double bly_wide;
+#define BLY_WIDE_EPSILON DBL_EPSILON
+#define BLY_WIDE(function) function
+#else
+typedef long double bly_wide;
+#define BLY_WIDE_EPSILON LDBL_EPSILON
+#define BLY_WIDE(function) function##l /* BLY_WIDE(exp)(x) */
+#endif
+
+#endif
