@@ -752,6 +752,26 @@ static void cuckoo_one(const bly_filter *f, bly_one *out)
         BLY_ONE_SET_ADD(out, cuckoo_add_plain);
 }
 
+bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
+{
+    if (f->kind != &bly_kind_cuckoo || f->shape.p[CUCKOO_GROW])
+        return false;
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    if (!bly_cuckoo_single(&t) || !bly_filter_viewed(f))
+        return false;
+    *out = (bly_view_cuckoo){
+        .buckets = t.data,
+        .nbuckets = t.nb,
+        .nbits = t.nbits,
+        .nprints = t.nprints,
+        .ones = t.ones,
+        .highs = t.highs,
+        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+        .width = t.width,
+    };
+    return true;
+}
+
 /* ---------------------------------------------------------------- removing */
 
 /* With `unique` a copy stands for every key with its fingerprint, so none can

@@ -183,6 +183,10 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
 
+/* May code of the caller ask f? It hashes integers by XXH3, takes part in no
+ * sharing and checks no block as it goes: so all of them are checked now. */
+bool bly_filter_viewed(const bly_filter *f);
+
 /* The ways of a kind: has, has_int, add and add_int from bodies that take a
  * hash and are always inlined. */
 #define BLY_ONE_BODY static inline __attribute__((always_inline))

@@ -142,3 +142,9 @@ void bly_filter_ready(bly_filter *f)
                   : bly_filter_sums(f)   ? &ways_unread
                                          : &ways_by_batch;
 }
+
+bool bly_filter_viewed(const bly_filter *f)
+{
+    return f->extra->hasher.id == BLY_HASH_XXH3 && !f->extra->secret_check &&
+           !f->shared && !bly_filter_settle(f);
+}

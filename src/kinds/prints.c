@@ -444,6 +444,38 @@ void bly_prints_one(const bly_filter *f, bly_one *out)
 #undef CHOOSE
 }
 
+/* An empty one says no without looking, and has no view. */
+static bool prints_view(const bly_filter *f, const bly_kind *kind,
+                        bly_view_fuse *out)
+{
+    if (f->kind != kind || !f->state[BLY_PEELED_STATE] || !bly_filter_viewed(f))
+        return false;
+    const bly_peel p = prints_layout(&f->shape);
+    *out = (bly_view_fuse){
+        .seeds = f->data,
+        .cells = f->data + bly_peel_head(p.nshards),
+        .nshards = p.nshards,
+        .nslots = p.nslots,
+        .segment = p.segment,
+        .starts = p.fuse ? p.windows * p.segment : 0,
+        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+        .bits = (uint32_t)f->shape.p[PRINTS_BITS],
+        .arity = p.arity,
+        .usual = f->shape.p[PRINTS_BITS] == 8 && p.arity == 3,
+    };
+    return true;
+}
+
+bool bly_view_of_fuse(const bly_filter *f, bly_view_fuse *out)
+{
+    return prints_view(f, &bly_kind_fuse, out);
+}
+
+bool bly_view_of_xor(const bly_filter *f, bly_view_xor *out)
+{
+    return prints_view(f, &bly_kind_xor, out);
+}
+
 void bly_prints_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 {
     const bly_peel p = prints_layout(&f->shape);
