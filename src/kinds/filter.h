@@ -93,6 +93,10 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * write to it. */
 void bly_filter_ready(bly_filter *f);
 
+/* Ways like these that stay; NULL: there is no place left, and filters are
+ * asked by a batch of one. */
+const bly_ways *bly_ways_lasting(const bly_ways *ways);
+
 /* Make layer the last one of f, which owns it from then on. BLY_EFULL at
  * BLY_MAX_LAYERS; a layer that is not taken is freed. Readers of f may be at
  * work meanwhile, if it has a layer already. */
