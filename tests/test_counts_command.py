@@ -90,7 +90,8 @@ def test_remove_of_empty_input(ok, bly):
 @pytest.mark.parametrize("kind, option", [("elastic", "removal=no"),
                                           ("spectral", "update=increase")])
 def test_what_keeps_all_keys_says_so_once(ok, bly, kind, option):
-    make(ok, kind, keys(0, 100), "-O", option)
+    ok("build", "-q", "-k", kind, "-O", option, "-o", "f.bly",
+       stdin=keys(0, 100))
     before = (ok.path / "f.bly").read_bytes()
     result = bly("remove", "f.bly", stdin=keys(0, 100))
     assert result.status == 2
