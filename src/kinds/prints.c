@@ -450,9 +450,8 @@ void bly_prints_one(const bly_filter *f, bly_one *out)
 #undef CHOOSE
 }
 
-/* An empty one says no without looking, and has no view. */
-static bool prints_view(const bly_filter *f, const bly_kind *kind,
-                        bly_view_fuse *out)
+bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
+                     bly_view_fuse *out)
 {
     if (f->kind != kind || !f->state[BLY_PEELED_STATE] || !bly_filter_viewed(f))
         return false;
@@ -470,16 +469,6 @@ static bool prints_view(const bly_filter *f, const bly_kind *kind,
         .usual = f->shape.p[PRINTS_BITS] == 8 && p.arity == 3,
     };
     return true;
-}
-
-bool bly_view_of_fuse(const bly_filter *f, bly_view_fuse *out)
-{
-    return prints_view(f, &bly_kind_fuse, out);
-}
-
-bool bly_view_of_xor(const bly_filter *f, bly_view_xor *out)
-{
-    return prints_view(f, &bly_kind_xor, out);
 }
 
 void bly_prints_fetch(const bly_filter *f, const uint64_t *h, size_t n)
