@@ -7,10 +7,10 @@
  * Nanoseconds per key in filters of 1 %, and in brackets as multiples of a
  * random read of the same memory that waits for no other: less than that no
  * call can take. Integers, their hashing included, by bly_add() and bly_has();
- * then ready hashes, by bly_add_hash() and bly_has_hash(); for blocked filters
- * the same without a call, by bloomery/inline.h. Beside them libbloom, where it
- * is installed (Debian: libbloom1). Multiples that have a target meet it (+) or
- * not (-).
+ * then ready hashes, by bly_add_hash() and bly_has_hash(); the same without a
+ * call, by bloomery/inline.h and views.h, for kinds that have them. Beside them
+ * libbloom, where it is installed (Debian: libbloom1). Multiples that have a
+ * target meet it (+) or not (-).
  *
  * Keys are asked in pieces, and of each piece the shortest time of all rounds
  * counts, so that a busy machine shows as little as possible. Each is added
@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <bloomery/inline.h>
+#include <bloomery/views.h>
 
 #include "bench/measure.h"
 
@@ -104,6 +104,32 @@ WAY(in_line, false, "  inline", bly_blocked_has_int(&w.view, key),
     ((void)bly_blocked_add_int(&w.adder, key), false))
 WAY(in_line_hash, true, "  inline, hash", bly_blocked_has(&w.view, key),
     ((void)bly_blocked_add(&w.adder, key), false))
+
+/* Kinds of views.h, which are asked and not added to. */
+#define VIEWS(X) X(classic) X(cuckoo) X(fuse) X(xor)
+#define VIEW(kind)                                                       \
+    static bly_view_##kind kind##_view;                                  \
+    static bool kind##_viewed(void)                                      \
+    {                                                                    \
+        return bly_view_of_##kind(w.f, &kind##_view);                    \
+    }                                                                    \
+    WAY(kind##_in_line, false, "  inline",                               \
+        bly_view_##kind##_has_int(&kind##_view, key), ((void)key, true)) \
+    WAY(kind##_in_line_hash, true, "  inline, hash",                     \
+        bly_view_##kind##_has(&kind##_view, key), ((void)key, true))
+VIEWS(VIEW)
+#undef VIEW
+
+static const struct {
+    const char *kind;
+    const way *key, *hash;
+    bool (*viewed)(void);
+} views[] = {
+#define ROW(kind) \
+    { #kind, &kind##_in_line, &kind##_in_line_hash, kind##_viewed },
+    VIEWS(ROW)
+#undef ROW
+};
 
 /* Its header's version 1; the fields behind are its own. */
 static struct {
@@ -250,6 +276,20 @@ static void kind_row(const bly_kind_info *kind, const way *how)
     bly_free(w.f);
 }
 
+/* A filter that is built, and asked by its view. */
+static void view_row(const bly_kind_info *kind, const way *how,
+                     bool (*viewed)(void))
+{
+    const bly_spec spec = { .kind = kind->name, .items = w.n, .fpr = 0.01 };
+    bly_stats stats;
+    build(&spec, how->hashed);
+    bly_peek(w.f, &stats);
+    w.nbytes = stats.bytes;
+    if (viewed())
+        row(kind->name, how, false);
+    bly_free(w.f);
+}
+
 static void libbloom_row(void)
 {
     const double bits = 9.585 * (double)w.n; /* which it counts in an int */
@@ -285,6 +325,11 @@ static void table(size_t n, const char *only)
             kind_row(&kind, &in_line);
             kind_row(&kind, &in_line_hash);
         }
+        for (size_t v = 0; v < sizeof views / sizeof views[0]; v++)
+            if (strcmp(views[v].kind, kind.name) == 0) {
+                view_row(&kind, views[v].key, views[v].viewed);
+                view_row(&kind, views[v].hash, views[v].viewed);
+            }
     }
     if (!only && libbloom_load())
         libbloom_row();

@@ -12,26 +12,32 @@ static struct {
     bool json;
 } remove_args;
 
-/* Where the library has more to say of a refusal than its status, it is why. */
-static const char *refusal(bly_status st, const char *why)
+static const char *refusal(bly_status st)
 {
     return st == BLY_EABSENT    ? "absent"
            : st != BLY_EREFUSED ? bly_status_text(st)
-           : why && strcmp(why, bly_status_text(st)) != 0
-               ? why
-               : "not removable without harm to other keys";
+                                : "not removable without harm to other keys";
+}
+
+/* Nothing can be removed from this filter, and the library says why. A refusal
+ * of this key alone has no more to say than its status. */
+static bool refuses_all(bly_filter *f, uint64_t hash)
+{
+    return bly_remove_hashes(f, &hash, 1, NULL) == BLY_EREFUSED &&
+           strcmp(bly_error(), bly_status_text(BLY_EREFUSED)) != 0;
 }
 
 static bly_status remove_batch(struct job *job, struct batch *b)
 {
     bly_status each[BATCH];
-    const bly_status st = bly_remove_hashes(job->ctx, b->hashes, b->n, each);
-    const char *const why = st == BLY_EREFUSED ? bly_error() : NULL;
+    (void)bly_remove_hashes(job->ctx, b->hashes, b->n, each);
     for (size_t i = 0; i < b->n; i++) {
         if (!each[i])
             b->picked[i / 64] |= UINT64_C(1) << i % 64;
+        else if (each[i] == BLY_EREFUSED && refuses_all(job->ctx, b->hashes[i]))
+            return BLY_EREFUSED;
         else
-            change_refused(&b->keys[i], refusal(each[i], why));
+            change_refused(&b->keys[i], refusal(each[i]));
     }
     return BLY_OK;
 }
@@ -43,7 +49,7 @@ static bly_status remove_foreign(struct job *job, struct batch *b)
         if (!st)
             b->picked[i / 64] |= UINT64_C(1) << i % 64;
         else
-            change_refused(&b->keys[i], refusal(st, NULL));
+            change_refused(&b->keys[i], refusal(st));
     }
     return BLY_OK;
 }
@@ -97,7 +103,8 @@ const struct command cmd_remove = {
              "A key that cannot be removed is named on standard error, with "
              "the reason: it is absent, or it shares its traces in the filter "
              "with other keys. The rest is removed all the same, and the exit "
-             "status is 1.\n\n"
+             "status is 1. A filter that was made so that nothing can be "
+             "removed is left as it is, with one message and status 2.\n\n"
              "The filter is replaced at the end, under its lock, as by "
              "bloomery add. Dumps of CF.* in Redis can be changed too.",
     .options = remove_options,

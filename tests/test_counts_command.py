@@ -87,6 +87,19 @@ def test_remove_of_empty_input(ok, bly):
     assert ok("remove", "f.bly", stdin="").out.startswith("f.bly: 0 keys")
 
 
+@pytest.mark.parametrize("kind, option", [("elastic", "removal=no"),
+                                          ("spectral", "update=increase")])
+def test_what_keeps_all_keys_says_so_once(ok, bly, kind, option):
+    ok("build", "-q", "-k", kind, "-O", option, "-o", "f.bly",
+       stdin=keys(0, 100))
+    before = (ok.path / "f.bly").read_bytes()
+    result = bly("remove", "f.bly", stdin=keys(0, 100))
+    assert result.status == 2
+    assert len(result.err.splitlines()) == 1
+    assert "nothing can be removed" in result.err
+    assert (ok.path / "f.bly").read_bytes() == before
+
+
 def test_remove_keyed(ok, trouble):
     (ok.path / "key").write_bytes(b"k" * 16)
     (ok.path / "key").chmod(0o600)

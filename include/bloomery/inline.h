@@ -87,6 +87,22 @@ static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 #endif
 }
 
+/* A bijection of 64 bits in which every bit of the input stirs every bit of
+ * the output: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
+static inline uint64_t bly_mix64(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* h, h C, h C^2, ... are as many values from one as a caller needs: the
+ * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
+ * Vigna 2021). Their high bits are good, so reduce them with bly_mulhi(). */
+#define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
+
 /* XXH3 of the 8 little-endian bytes of key; flip comes from the seed. */
 #define BLY_INT_HASH_C UINT64_C(0x9fb21c651e98df25)
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <bloomery/inline.h> /* bly_mulhi() */
+#include <bloomery/views.h> /* bly_mulhi(), bly_mix64(), ... */
 
 #include "core/bytes.h"
 
@@ -25,9 +25,7 @@ static inline uint64_t bly_scale(uint64_t h, uint64_t n)
     return bly_mulhi(h, n);
 }
 
-/* h mod n for many h and one n < 2^63. M = floor((2^64-1) / n) is at least
- * 2^64/n - 1, so h M / 2^64 is more than h/n - 1, and the quotient mulhi(h, M)
- * is right or one short. */
+/* h mod n for many h and one n < 2^63: bly_mod_(). */
 typedef struct bly_modulus {
     uint64_t n, inverse;
 } bly_modulus;
@@ -39,9 +37,7 @@ static inline bly_modulus bly_modulus_of(uint64_t n)
 
 static inline uint64_t bly_mod(uint64_t h, bly_modulus by)
 {
-    const uint64_t r = h - bly_mulhi(h, by.inverse) * by.n;
-    const uint64_t less = r - by.n; /* wraps, and is more, where r is right */
-    return less < r ? less : r;
+    return bly_mod_(h, by.n, by.inverse);
 }
 
 /* The quotient that goes with it. */
@@ -49,17 +45,6 @@ static inline uint64_t bly_div(uint64_t h, bly_modulus by)
 {
     const uint64_t q = bly_mulhi(h, by.inverse);
     return q + (h - q * by.n >= by.n);
-}
-
-/* A bijection of 64 bits in which every bit of the input stirs every bit of
- * the output: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
-static inline uint64_t bly_mix64(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
 }
 
 /* The x of which h is bly_mix64(x). */
@@ -71,11 +56,6 @@ static inline uint64_t bly_unmix64(uint64_t h)
     h *= UINT64_C(0x96de1b173f119089);
     return h ^ h >> 30 ^ h >> 60;
 }
-
-/* h, h C, h C^2, ... are as many values from one as a caller needs: the
- * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
- * Vigna 2021). Their high bits are good, so reduce them with bly_scale(). */
-#define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
 
 /* Bits 0 to i % 64. */
 static inline __attribute__((always_inline)) uint64_t bly_through(uint64_t i)

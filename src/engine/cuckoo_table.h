@@ -163,15 +163,11 @@ static inline void bly_cuckoo_read(const bly_cuckoo_table *t, uint64_t bit,
         s[j] = (uint32_t)(bly_cuckoo_load(t, bit) & t->nprints);
 }
 
-/* The highest bit of each slot of a word that is fp; the lowest one set is
- * right, those above need not be. A slot of x is zero where w has fp. Taking 1
- * from it borrows, which sets its highest bit; a slot above may borrow
- * falsely, but never the lowest match. */
+/* bly_cuckoo_hits_() of a table. */
 static inline uint64_t bly_cuckoo_hits(const bly_cuckoo_table *t, uint64_t w,
                                        uint32_t fp)
 {
-    const uint64_t x = w ^ fp * t->ones;
-    return (x - t->ones) & ~x & t->highs;
+    return bly_cuckoo_hits_(w, fp, t->ones, t->highs);
 }
 
 /* Not 0 where the bucket has fp. Without a branch: which bucket it is in is a
@@ -228,13 +224,7 @@ typedef struct bly_cuckoo_key {
 static inline __attribute__((always_inline)) uint64_t
 bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp)
 {
-    /* t of the essay times the width, so that bits are subtracted from bits and
-     * no bucket number is needed. */
-    const uint64_t sum = 1 + 2 * bly_scale(bly_mix64(fp), t->nb / 2);
-    const uint64_t other = sum * t->width - bit;
-    /* Both terms are below 2^63, so the top bit is the sign of their
-     * difference; a negative one is less than one table below 0. */
-    return other + (t->nbits & -(other >> 63));
+    return bly_cuckoo_across_(fp, bit, t->nb, t->width, t->nbits);
 }
 
 /* The bucket comes from the top bits of the hash; the product brings the low
@@ -242,9 +232,8 @@ bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp)
 static inline __attribute__((always_inline)) bly_cuckoo_key
 bly_cuckoo_locate(const bly_cuckoo_table *t, uint64_t h)
 {
-    const uint64_t g = h * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     bly_cuckoo_key key = { .at1 = bly_scale(h, t->nb) * t->width,
-                           .fp = (uint32_t)(1 + (g * t->nprints >> 32)) };
+                           .fp = (uint32_t)bly_cuckoo_print_(h, t->nprints) };
     key.at2 = bly_cuckoo_other(t, key.at1, key.fp);
     return key;
 }

@@ -42,8 +42,8 @@
 #include "engine/rows.h"
 
 #define BLY_PEEL_MAX_ARITY 4
-/* In the low bits of a word of peeling: a count, or which slot is the own. */
-#define BLY_PEEL_LOW UINT64_C(63)
+/* The low bits of a word of peeling, BLY_PEEL_LOW, are a count, or which slot
+ * is the own. */
 
 typedef struct bly_peel {
     uint64_t nshards;
@@ -79,21 +79,9 @@ uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits);
 
 /* -------------------------------------------------------------- positions */
 
-/* The word from which slots and fingerprint of a key come. Distinct hashes
- * give distinct words but for some 2^-58 of pairs, and those another seed
- * tells apart. */
-static inline uint64_t bly_peel_word(uint64_t h, uint64_t seed)
-{
-    return bly_mix64(h ^ seed) & ~BLY_PEEL_LOW;
-}
-
-/* A value of g for fingerprints: take its high bits. */
-#define BLY_PEEL_PRINT_C UINT64_C(0x9e3779b97f4a7c15)
-
-static inline uint64_t bly_peel_print(uint64_t g)
-{
-    return g * BLY_PEEL_PRINT_C;
-}
+/* bly_peel_word() and bly_peel_print() are in bloomery/views.h, as is what a
+ * slot is. Distinct hashes give distinct words but for some 2^-58 of pairs, and
+ * those another seed tells apart. */
 
 /* The slots of g in its shard, from base on. arity and fuse are literals
  * where that matters. */
@@ -102,19 +90,15 @@ bly_peel_slots(const bly_peel *p, unsigned arity, bool fuse, uint64_t g,
                uint64_t base, uint64_t slot[])
 {
     if (fuse) {
-        const uint64_t first = bly_scale(g, p->windows * p->segment);
-        const uint64_t mask = p->segment - 1, x = g * BLY_POWERS_C;
+        const uint64_t first = bly_fuse_first_(g, p->windows * p->segment);
         slot[0] = base + first;
-        slot[1] = base + ((first + p->segment) ^ (x >> 46 & mask));
-        slot[2] = base + ((first + 2 * p->segment) ^ (x >> 28 & mask));
-        if (arity == 4)
-            slot[3] = base + ((first + 3 * p->segment) ^ (x >> 10 & mask));
+#pragma GCC unroll 4
+        for (unsigned i = 1; i < arity; i++)
+            slot[i] = base + bly_fuse_slot_(first, g, i, p->segment);
     } else {
-        for (unsigned i = 0; i < arity; i++) {
-            slot[i] = base + bly_scale(g, p->segment);
-            base += p->segment;
-            g *= BLY_POWERS_C;
-        }
+#pragma GCC unroll 4 /* else slots go through memory */
+        for (unsigned i = 0; i < arity; i++)
+            slot[i] = base + bly_xor_slot_(&g, i, p->segment);
     }
 }
 

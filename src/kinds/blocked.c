@@ -329,8 +329,7 @@ static void blocked_one(const bly_filter *f, bly_one *out)
 
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 {
-    if (f->kind != &bly_kind_blocked || f->shared || f->extra->secret_check ||
-        bly_filter_settle(f)) /* inline code checks no block as it goes */
+    if (f->kind != &bly_kind_blocked || !bly_filter_viewed(f))
         return false;
     *out = (bly_blocked){
         .words = (const uint64_t *)(const void *)f->data,

@@ -344,6 +344,22 @@ void bly_classic_one(const bly_filter *f, bly_one *out)
     }
 }
 
+bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out)
+{
+    if (f->kind != &bly_kind_classic || classic_sliced(f) ||
+        !bly_filter_viewed(f))
+        return false;
+    const bly_modulus range = bly_modulus_of(f->shape.p[CLASSIC_BITS]);
+    *out = (bly_view_classic){
+        .bits = f->data,
+        .nbits = range.n,
+        .inverse = range.inverse,
+        .k = f->shape.p[CLASSIC_K],
+        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+    };
+    return true;
+}
+
 bly_bitset bly_classic_bitset(const bly_filter *f)
 {
     return (bly_bitset){

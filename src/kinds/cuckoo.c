@@ -670,21 +670,27 @@ static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 /* -------------------------------------------------------------- one key */
 
 /* A table whose buckets are single words: aid has the lowest bit of each slot,
- * and the rest is computed faster than loaded. */
+ * and the rest is computed faster than loaded. `bits` is a literal for the
+ * widths of four slots that most filters have, 0 for any other table. */
 static inline __attribute__((always_inline)) bly_cuckoo_table
-cuckoo_plain_table(const bly_filter *f)
+cuckoo_plain_table(const bly_filter *f, unsigned literal)
 {
     const uint64_t *const p = f->shape.p;
-    const unsigned bits = (unsigned)p[CUCKOO_BITS];
-    const unsigned width = (unsigned)p[CUCKOO_SLOTS] * bits;
+    const unsigned bits = literal ? literal : (unsigned)p[CUCKOO_BITS];
+    const unsigned slots = literal ? 4 : (unsigned)p[CUCKOO_SLOTS];
+    const unsigned width = slots * bits;
+    const uint64_t ones =
+        literal ? (UINT64_C(1) << 3 * bits | UINT64_C(1) << 2 * bits |
+                   UINT64_C(1) << bits | 1)
+                : f->aid;
     return (bly_cuckoo_table){
         .data = f->data,
         .nb = p[CUCKOO_BUCKETS],
         .nprints = (UINT64_C(1) << bits) - 1,
         .nbits = p[CUCKOO_BUCKETS] * width,
-        .ones = f->aid,
-        .highs = f->aid << (bits - 1),
-        .b = (unsigned)p[CUCKOO_SLOTS],
+        .ones = ones,
+        .highs = ones << (bits - 1),
+        .b = slots,
         .f = bits,
         .width = width,
         .word_bits = width,
@@ -692,9 +698,9 @@ cuckoo_plain_table(const bly_filter *f)
     };
 }
 
-BLY_ONE_BODY bool cuckoo_has_plain_body(const bly_filter *f, uint64_t h)
+BLY_ONE_BODY bool cuckoo_has_of(const bly_filter *f, uint64_t h, unsigned bits)
 {
-    const bly_cuckoo_table t = cuckoo_plain_table(f);
+    const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
     return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true);
 }
 
@@ -721,9 +727,9 @@ static __attribute__((noinline)) bly_status cuckoo_make_room(bly_filter *f,
 }
 
 /* Where neither bucket has room, cuckoo_add() makes some or says why not. */
-BLY_ONE_BODY bly_status cuckoo_add_plain_body(bly_filter *f, uint64_t h)
+BLY_ONE_BODY bly_status cuckoo_add_of(bly_filter *f, uint64_t h, unsigned bits)
 {
-    const bly_cuckoo_table t = cuckoo_plain_table(f);
+    const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
     const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
     if (!bly_cuckoo_exchange_either(&t, key, 0, key.fp, true))
         return cuckoo_make_room(f, h);
@@ -732,9 +738,24 @@ BLY_ONE_BODY bly_status cuckoo_add_plain_body(bly_filter *f, uint64_t h)
     return BLY_OK;
 }
 
-BLY_ONE_HAS(cuckoo_has_plain, cuckoo_has_plain_body)
+/* 10 bits keep 1 %, 13 keep 0.1 %. */
+#define CUCKOO_WIDTHS(X) X(0) X(10) X(13)
+#define CUCKOO_ONE(bits)                                            \
+    BLY_ONE_BODY bool cuckoo_has_##bits##_body(const bly_filter *f, \
+                                               uint64_t h)          \
+    {                                                               \
+        return cuckoo_has_of(f, h, bits);                           \
+    }                                                               \
+    BLY_ONE_BODY bly_status cuckoo_add_##bits##_body(bly_filter *f, \
+                                                     uint64_t h)    \
+    {                                                               \
+        return cuckoo_add_of(f, h, bits);                           \
+    }                                                               \
+    BLY_ONE_HAS(cuckoo_has_##bits, cuckoo_has_##bits##_body)        \
+    BLY_ONE_ADD(cuckoo_add_##bits, cuckoo_add_##bits##_body)
+CUCKOO_WIDTHS(CUCKOO_ONE)
+#undef CUCKOO_ONE
 BLY_ONE_HAS(cuckoo_has_grown, cuckoo_has_grown_body)
-BLY_ONE_ADD(cuckoo_add_plain, cuckoo_add_plain_body)
 
 static void cuckoo_one(const bly_filter *f, bly_one *out)
 {
@@ -746,10 +767,36 @@ static void cuckoo_one(const bly_filter *f, bly_one *out)
         return;
     }
     out->aid = t.ones;
-    BLY_ONE_SET_HAS(out, cuckoo_has_plain);
     /* One that grows has to find the table, `unique` the copy. */
-    if (!f->shape.p[CUCKOO_UNIQUE])
-        BLY_ONE_SET_ADD(out, cuckoo_add_plain);
+    const bool adds = !f->shape.p[CUCKOO_UNIQUE];
+#define CUCKOO_CHOOSE(bits)                          \
+    if (!(bits) || (t.b == 4 && t.f == (bits))) {    \
+        BLY_ONE_SET_HAS(out, cuckoo_has_##bits);     \
+        if (adds)                                    \
+            BLY_ONE_SET_ADD(out, cuckoo_add_##bits); \
+    }
+    CUCKOO_WIDTHS(CUCKOO_CHOOSE)
+#undef CUCKOO_CHOOSE
+}
+
+bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
+{
+    if (f->kind != &bly_kind_cuckoo || f->shape.p[CUCKOO_GROW])
+        return false;
+    const bly_cuckoo_table t = cuckoo_table_of(f);
+    if (!bly_cuckoo_single(&t) || !bly_filter_viewed(f))
+        return false;
+    *out = (bly_view_cuckoo){
+        .buckets = t.data,
+        .nbuckets = t.nb,
+        .nbits = t.nbits,
+        .nprints = t.nprints,
+        .ones = t.ones,
+        .highs = t.highs,
+        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+        .width = t.width,
+    };
+    return true;
 }
 
 /* ---------------------------------------------------------------- removing */

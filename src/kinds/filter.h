@@ -93,6 +93,10 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
  * write to it. */
 void bly_filter_ready(bly_filter *f);
 
+/* Ways like these that stay; NULL: there is no place left, and filters are
+ * asked by a batch of one. */
+const bly_ways *bly_ways_lasting(const bly_ways *ways);
+
 /* Make layer the last one of f, which owns it from then on. BLY_EFULL at
  * BLY_MAX_LAYERS; a layer that is not taken is freed. Readers of f may be at
  * work meanwhile, if it has a layer already. */
@@ -182,6 +186,10 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
+
+/* May code of the caller ask f? It hashes integers by XXH3, takes part in no
+ * sharing and checks no block as it goes: so all of them are checked now. */
+bool bly_filter_viewed(const bly_filter *f);
 
 /* The ways of a kind: has, has_int, add and add_int from bodies that take a
  * hash and are always inlined. */

@@ -82,8 +82,7 @@ static bool same_ways(const bly_ways *a, const bly_ways *b)
            a->add_int == b->add_int;
 }
 
-/* Ways like these that stay; NULL: there is no place left. */
-static const bly_ways *lasting_ways(const bly_ways *ways)
+const bly_ways *bly_ways_lasting(const bly_ways *ways)
 {
     for (size_t i = 0; i < sizeof known_ways / sizeof known_ways[0]; i++) {
         int state = atomic_load(&known_ways[i].state);
@@ -136,9 +135,15 @@ void bly_filter_ready(bly_filter *f)
         one.ways.add = one.ways.add_int = NULL;
     if (!f->places)
         f->aid = one.aid;
-    f->ways = lasting_ways(&one.ways);
+    f->ways = bly_ways_lasting(&one.ways);
     if (!f->ways || (f->places && one.aid))
         f->ways = !kind->has || f->blind ? &ways_unknown
                   : bly_filter_sums(f)   ? &ways_unread
                                          : &ways_by_batch;
+}
+
+bool bly_filter_viewed(const bly_filter *f)
+{
+    return f->extra->hasher.id == BLY_HASH_XXH3 && !f->extra->secret_check &&
+           !f->shared && !bly_filter_settle(f);
 }

@@ -334,24 +334,16 @@ TEST(prints_test_16_4, 2, 4)
 TEST(prints_test_32_4, 4, 4)
 #undef TEST
 
-void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
-                    uint64_t *maybe)
+/* One compiled loop for each of twelve cases. Not inline: its large frame is
+ * not made for a row that does without it. */
+static __attribute__((noinline)) void prints_ask(const bly_filter *f,
+                                                 const bly_peel *layout,
+                                                 const uint64_t *h, size_t n,
+                                                 uint64_t *maybe)
 {
-    const bly_peel p = prints_layout(&f->shape);
+    const bly_peel p = *layout;
     const prints_cells cells = prints_cells_of(f);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
-    if (!f->state[BLY_PEELED_STATE])
-        return; /* no keys: nothing is in it */
-    if (bly_peel_best()->prints) {
-        const size_t done =
-            bly_peel_best()->prints(&p, f->data, (unsigned)bits, h, n, maybe);
-        if (done == n)
-            return;
-        h += done;
-        n -= done;
-        maybe += done / 64;
-    }
-    /* One compiled loop for each of twelve cases. */
 #define ASK(width, arity, fuse, test)                                        \
     bly_peel_ask(&p, arity, fuse, f->data,                                   \
                  (width) ? 8 * (width) : (unsigned)bits, h, n, test, &cells, \
@@ -372,6 +364,20 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
         : bits == 32 ? ASK(4, 4, true, prints_test_32_4)
                      : ASK(0, 4, true, prints_test_any_4);
 #undef ASK
+}
+
+void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
+                    uint64_t *maybe)
+{
+    const bly_peel p = prints_layout(&f->shape);
+    size_t done = 0;
+    if (!f->state[BLY_PEELED_STATE])
+        return; /* no keys: nothing is in it */
+    if (bly_peel_best()->prints)
+        done = bly_peel_best()->prints(
+            &p, f->data, (unsigned)f->shape.p[PRINTS_BITS], h, n, maybe);
+    if (done < n)
+        prints_ask(f, &p, h + done, n - done, maybe + done / 64);
 }
 
 /* One key of a filter that has some; four slots are rare, and go by a batch.
@@ -442,6 +448,27 @@ void bly_prints_one(const bly_filter *f, bly_one *out)
     else if (p.arity == 3)
         CHOOSE(prints_fuses);
 #undef CHOOSE
+}
+
+bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
+                     bly_view_fuse *out)
+{
+    if (f->kind != kind || !f->state[BLY_PEELED_STATE] || !bly_filter_viewed(f))
+        return false;
+    const bly_peel p = prints_layout(&f->shape);
+    *out = (bly_view_fuse){
+        .seeds = f->data,
+        .cells = f->data + bly_peel_head(p.nshards),
+        .nshards = p.nshards,
+        .nslots = p.nslots,
+        .segment = p.segment,
+        .starts = p.fuse ? p.windows * p.segment : 0,
+        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+        .bits = (uint32_t)f->shape.p[PRINTS_BITS],
+        .arity = p.arity,
+        .usual = f->shape.p[PRINTS_BITS] == 8 && p.arity == 3,
+    };
+    return true;
 }
 
 void bly_prints_fetch(const bly_filter *f, const uint64_t *h, size_t n)

@@ -60,4 +60,9 @@ void bly_prints_one(const bly_filter *f, bly_one *out);
 void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe);
 
+/* The view of f, if it is of this kind. An empty one says no without looking,
+ * and has none. */
+bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
+                     bly_view_fuse *out);
+
 #endif

@@ -55,3 +55,8 @@ const bly_kind bly_kind_xor = {
     .shard_bytes = bly_prints_shard_bytes,
     .build_part = bly_prints_build_part,
 };
+
+bool bly_view_of_xor(const bly_filter *f, bly_view_xor *out)
+{
+    return bly_prints_view(f, &bly_kind_xor, out);
+}

@@ -1,0 +1,300 @@
+/*
+ * bloomery/views.h - ask classic, cuckoo, fuse and xor filters without a call
+ *
+ * What bloomery/inline.h is for blocked filters, for those kinds that are asked
+ * one key at a time most:
+ *
+ *     bly_view_fuse v;
+ *     if (bly_view_of_fuse(f, &v))
+ *         for (...)
+ *             hits += bly_view_fuse_has_int(&v, key);
+ *
+ * The answers are those of bly_has_hash() and bly_has(), and cannot fail. A
+ * view belongs to the caller but points into the filter, which must outlive it;
+ * any number of threads may ask, as long as none writes to the filter. It also
+ * sees keys that are added later.
+ *
+ * There is a view where the functions below are all that it takes: not of a
+ * filter that is keyed, shared by many writers or made of layers, nor of rare
+ * shapes (below). Then the call that makes it returns false, and *out is as it
+ * was; bly_has() serves all. A mapped file that is checked block by block is
+ * first checked as a whole: false if it is damaged, and bly_damage() says
+ * where.
+ */
+#ifndef BLOOMERY_VIEWS_H
+#define BLOOMERY_VIEWS_H
+
+#include <bloomery/inline.h>
+
+BLY_BEGIN_DECLS
+
+/* Bits of keys all over an array; not where it is cut into slices. */
+typedef struct bly_view_classic { /* final */
+    const unsigned char *bits;
+    uint64_t nbits, inverse; /* bly_mod() */
+    uint64_t k;
+    uint64_t turned; /* the seed, as bly_int_hash_turned() takes it */
+} bly_view_classic;
+
+bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out);
+
+/* Fingerprints in buckets; not semi-sorted, not growing, and a bucket is one
+ * word, as it is with four slots of up to 14 bits. */
+typedef struct bly_view_cuckoo { /* final */
+    const unsigned char *buckets;
+    uint64_t nbuckets, nbits; /* of all buckets */
+    uint64_t nprints;
+    uint64_t ones, highs; /* the lowest and the highest bit of each slot */
+    uint64_t turned;
+    uint32_t width; /* bits of a bucket */
+} bly_view_cuckoo;
+
+bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out);
+
+/* Fingerprints of a fixed set, kinds "fuse" and "xor". Those of 8 bits in three
+ * slots are asked inline; others by a function of the program. */
+typedef struct bly_view_fuse { /* final */
+    const unsigned char *seeds, *cells;
+    uint64_t nshards, nslots; /* of a shard */
+    uint64_t segment, starts; /* slots where a key may begin */
+    uint64_t turned;
+    uint32_t bits, arity;
+    bool usual; /* 8 bits, three slots */
+} bly_view_fuse;
+
+typedef bly_view_fuse bly_view_xor; /* starts is 0 */
+
+bool bly_view_of_fuse(const bly_filter *f, bly_view_fuse *out);
+bool bly_view_of_xor(const bly_filter *f, bly_view_xor *out);
+
+BLY_END_DECLS
+
+static inline uint64_t bly_view_word_(const unsigned char *at)
+{
+    uint64_t word;
+    __builtin_memcpy(&word, at, sizeof word);
+    return bly_block_word_(&word, 0);
+}
+
+/* ----------------------------------------------------------------- classic */
+
+/* h mod n for many h and one n < 2^63, with inverse = floor((2^64-1) / n). That
+ * is at least 2^64/n - 1, so h inverse / 2^64 is more than h/n - 1, and the
+ * quotient is right or one short. */
+static inline uint64_t bly_mod_(uint64_t h, uint64_t n, uint64_t inverse)
+{
+    const uint64_t r = h - bly_mulhi(h, inverse) * n;
+    const uint64_t less = r - n; /* wraps, and is more, where r is right */
+    return less < r ? less : r;
+}
+
+/* x mod n, for x < 2 n: twice the sum of two positions. */
+static inline uint64_t bly_wrap_(uint64_t x, uint64_t n)
+{
+    const uint64_t less = x - n;
+    return x < n ? x : less;
+}
+
+/* Positions i to end - 1 of a key that is at x and steps by y. */
+static inline __attribute__((always_inline)) bool
+bly_classic_in_(const bly_view_classic *v, uint64_t *x, uint64_t *y, uint64_t i,
+                uint64_t end)
+{
+    unsigned in = 1;
+    for (; i < end; i++) {
+        in &= (unsigned)v->bits[*x >> 3] >> (*x & 7);
+        *x = bly_wrap_(*x + *y, v->nbits);
+        *y = bly_wrap_(*y + i + 1, v->nbits);
+    }
+    return in != 0;
+}
+
+/* Any k but 7. */
+__attribute__((noinline, cold, unused)) static bool
+bly_classic_all_(const bly_view_classic *v, uint64_t x, uint64_t y)
+{
+    return bly_classic_in_(v, &x, &y, 0, v->k);
+}
+
+/* False only if no key with this hash was ever added. Three positions at once:
+ * most absent keys are found out by them. */
+static inline bool bly_view_classic_has(const bly_view_classic *v,
+                                        uint64_t hash)
+{
+    uint64_t x = bly_mod_(hash, v->nbits, v->inverse);
+    uint64_t y = bly_mod_(bly_mix64(hash), v->nbits, v->inverse);
+    if (v->k != 7)
+        return bly_classic_all_(v, x, y);
+    return bly_classic_in_(v, &x, &y, 0, 3) && bly_classic_in_(v, &x, &y, 3, 7);
+}
+
+/* The same for an integer, as bly_add_ints() adds it. */
+static inline bool bly_view_classic_has_int(const bly_view_classic *v,
+                                            uint64_t key)
+{
+    return bly_view_classic_has(v, bly_int_hash_turned(key, v->turned));
+}
+
+/* ------------------------------------------------------------------ cuckoo */
+
+/* The first bit of the other bucket of a fingerprint that may be in this one:
+ * docs/kinds/cuckoo.md. Bits are subtracted from bits, so that no number of a
+ * bucket is needed. Both terms are below 2^63, so the top bit is the sign of
+ * their difference; a negative one is less than one table below 0. */
+static inline uint64_t bly_cuckoo_across_(uint64_t fp, uint64_t bit,
+                                          uint64_t nbuckets, uint64_t width,
+                                          uint64_t nbits)
+{
+    const uint64_t sum = 1 + 2 * bly_mulhi(bly_mix64(fp), nbuckets / 2);
+    const uint64_t other = sum * width - bit;
+    return other + (nbits & (0 - (other >> 63)));
+}
+
+/* The fingerprint of a hash, from 1 to nprints. */
+static inline uint64_t bly_cuckoo_print_(uint64_t hash, uint64_t nprints)
+{
+    return 1 + ((hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) * nprints >> 32);
+}
+
+/* The highest bit of each slot of a word that is fp; the lowest one set is
+ * right, those above need not be. A slot of x is zero where w has fp. Taking 1
+ * from it borrows, which sets its highest bit; a slot above may borrow
+ * falsely, but never the lowest match. */
+static inline uint64_t bly_cuckoo_hits_(uint64_t w, uint64_t fp, uint64_t ones,
+                                        uint64_t highs)
+{
+    const uint64_t x = w ^ fp * ones;
+    return (x - ones) & ~x & highs;
+}
+
+static inline bool bly_view_cuckoo_has(const bly_view_cuckoo *v, uint64_t hash)
+{
+    const uint64_t fp = bly_cuckoo_print_(hash, v->nprints);
+    const uint64_t a = bly_mulhi(hash, v->nbuckets) * v->width;
+    const uint64_t b =
+        bly_cuckoo_across_(fp, a, v->nbuckets, v->width, v->nbits);
+    const uint64_t in_a = bly_view_word_(v->buckets + (a >> 3)) >> (a & 7);
+    const uint64_t in_b = bly_view_word_(v->buckets + (b >> 3)) >> (b & 7);
+    return (bly_cuckoo_hits_(in_a, fp, v->ones, v->highs) |
+            bly_cuckoo_hits_(in_b, fp, v->ones, v->highs)) != 0;
+}
+
+static inline bool bly_view_cuckoo_has_int(const bly_view_cuckoo *v,
+                                           uint64_t key)
+{
+    return bly_view_cuckoo_has(v, bly_int_hash_turned(key, v->turned));
+}
+
+/* ----------------------------------------------------------- fuse and xor */
+
+/* The word from which slots and fingerprint of a key come. */
+#define BLY_PEEL_LOW UINT64_C(63)
+
+static inline uint64_t bly_peel_word(uint64_t hash, uint64_t seed)
+{
+    return bly_mix64(hash ^ seed) & ~BLY_PEEL_LOW;
+}
+
+/* A value of it for fingerprints: take its high bits. */
+#define BLY_PEEL_PRINT_C UINT64_C(0x9e3779b97f4a7c15)
+
+static inline uint64_t bly_peel_print(uint64_t g)
+{
+    return g * BLY_PEEL_PRINT_C;
+}
+
+/* Slot i of a key in a row of segments: fuse; `first` is its slot 0, from which
+ * the others differ in bits of x. And in as many parts as it has slots: xor;
+ * g is multiplied by BLY_POWERS_C from one to the next. */
+static inline uint64_t bly_fuse_first_(uint64_t g, uint64_t starts)
+{
+    return bly_mulhi(g, starts);
+}
+
+static inline uint64_t bly_fuse_slot_(uint64_t first, uint64_t g, unsigned i,
+                                      uint64_t segment)
+{
+    const uint64_t x = g * BLY_POWERS_C;
+    return (first + i * segment) ^ (x >> (64 - 18 * i) & (segment - 1));
+}
+
+static inline uint64_t bly_xor_slot_(uint64_t *g, unsigned i, uint64_t segment)
+{
+    const uint64_t slot = i * segment + bly_mulhi(*g, segment);
+    *g *= BLY_POWERS_C;
+    return slot;
+}
+
+/* Cell i of any width. Those of whole bytes end where their array does; behind
+ * others there are eight bytes more, and a word is loaded. */
+static inline uint64_t bly_view_cell_(const unsigned char *cells, uint64_t i,
+                                      unsigned bits)
+{
+    const uint64_t bit = i * bits;
+    const unsigned char *const at = cells + (bit >> 3);
+    if (bits == 8)
+        return at[0];
+    if (bits == 16 || bits == 32) {
+        const uint64_t low = at[0] | (uint64_t)at[1] << 8;
+        return bits == 16 ? low
+                          : low | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
+    }
+    return bly_view_word_(at) >> (bit & 7) & ((UINT64_C(1) << bits) - 1);
+}
+
+/* Fingerprints of any width, in three or four slots. */
+__attribute__((noinline, cold, unused)) static bool
+bly_view_fuse_any_(const bly_view_fuse *v, uint64_t shard, uint64_t g)
+{
+    const uint64_t first = bly_fuse_first_(g, v->starts);
+    uint64_t sum = bly_peel_print(g) >> (64 - v->bits), power = g;
+    for (unsigned i = 0; i < v->arity; i++) {
+        const uint64_t slot = !v->starts ? bly_xor_slot_(&power, i, v->segment)
+                              : i ? bly_fuse_slot_(first, g, i, v->segment)
+                                  : first;
+        sum ^= bly_view_cell_(v->cells, shard * v->nslots + slot, v->bits);
+    }
+    return sum == 0;
+}
+
+static inline bool bly_view_fuse_has(const bly_view_fuse *v, uint64_t hash)
+{
+    const uint64_t shard = v->nshards > 1 ? bly_mulhi(hash, v->nshards) : 0;
+    const uint64_t g =
+        bly_peel_word(hash, bly_view_word_(v->seeds + shard * 8));
+    if (!v->usual)
+        return bly_view_fuse_any_(v, shard, g);
+    const unsigned char *const cells = v->cells + shard * v->nslots;
+    const uint64_t a = bly_fuse_first_(g, v->starts);
+    const unsigned sum = (unsigned)cells[a] ^
+                         cells[bly_fuse_slot_(a, g, 1, v->segment)] ^
+                         cells[bly_fuse_slot_(a, g, 2, v->segment)];
+    return sum == bly_peel_print(g) >> 56;
+}
+
+static inline bool bly_view_fuse_has_int(const bly_view_fuse *v, uint64_t key)
+{
+    return bly_view_fuse_has(v, bly_int_hash_turned(key, v->turned));
+}
+
+static inline bool bly_view_xor_has(const bly_view_xor *v, uint64_t hash)
+{
+    const uint64_t shard = v->nshards > 1 ? bly_mulhi(hash, v->nshards) : 0;
+    const uint64_t g =
+        bly_peel_word(hash, bly_view_word_(v->seeds + shard * 8));
+    if (!v->usual)
+        return bly_view_fuse_any_(v, shard, g);
+    const unsigned char *const cells = v->cells + shard * v->nslots;
+    uint64_t power = g;
+    unsigned sum = cells[bly_xor_slot_(&power, 0, v->segment)];
+    sum ^= cells[bly_xor_slot_(&power, 1, v->segment)];
+    sum ^= cells[bly_xor_slot_(&power, 2, v->segment)];
+    return sum == bly_peel_print(g) >> 56;
+}
+
+static inline bool bly_view_xor_has_int(const bly_view_xor *v, uint64_t key)
+{
+    return bly_view_xor_has(v, bly_int_hash_turned(key, v->turned));
+}
+
+#endif
