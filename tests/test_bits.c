@@ -15,112 +15,6 @@
 #include "core/bits.h"
 #include "engine/bit_count.h"
 
-/* The headers once more as a compiler without 128-bit integers sees it. Only
- * bly_mulhi() differs; the rest is renamed so that both can be here. */
-#ifdef __SIZEOF_INT128__
-#undef __SIZEOF_INT128__
-#undef BLY_BITS_H
-#undef BLOOMERY_INLINE_H
-#define bly_int_hash narrow_int_hash
-#define bly_lines_spread narrow_lines_spread
-#define bly_block_word_ narrow_block_word_
-#define bly_block_has_lanes_ narrow_block_has_lanes_
-#define bly_block_has_8_ narrow_block_has_8_
-#define bly_blocked narrow_blocked
-#define bly_blocked_view narrow_blocked_view
-#define bly_blocked_has narrow_blocked_has
-#define bly_blocked_has_int narrow_blocked_has_int
-#define bly_block_add_8_ narrow_block_add_8_
-#define bly_block_add_lanes_ narrow_block_add_lanes_
-#define bly_block_bit_ narrow_block_bit_
-#define bly_blocked_add narrow_blocked_add
-#define bly_blocked_add_int narrow_blocked_add_int
-#define bly_blocked_added narrow_blocked_added
-#define bly_blocked_adder narrow_blocked_adder
-#define bly_blocked_adder_of narrow_blocked_adder_of
-#define bly_blocked_aim narrow_blocked_aim
-#define bly_blocked_aim_ints narrow_blocked_aim_ints
-#define bly_blocked_each_ narrow_blocked_each_
-#define bly_blocked_eight narrow_blocked_eight
-#define bly_blocked_has_hashes narrow_blocked_has_hashes
-#define bly_blocked_has_ints narrow_blocked_has_ints
-#define bly_blocked_hits narrow_blocked_hits
-#define bly_load64 narrow_load64
-#define bly_store64 narrow_store64
-#define bly_through narrow_through
-#define bly_select narrow_select
-#define bly_select_by narrow_select_by
-#define bly_nth_one narrow_nth_one
-#define bly_mulhi narrow_mulhi
-#define bly_scale narrow_scale
-#define bly_modulus narrow_modulus
-#define bly_modulus_of narrow_modulus_of
-#define bly_mod narrow_mod
-#define bly_div narrow_div
-#define bly_mix64 narrow_mix64
-#define bly_bit_get narrow_bit_get
-#define bly_bit_set narrow_bit_set
-#define bly_bit_clear narrow_bit_clear
-#define bly_word_or_shared narrow_word_or_shared
-#define bly_word_load narrow_word_load
-#define bly_int_turned narrow_int_turned
-#define bly_int_hash_turned narrow_int_hash_turned
-#define bly_block_has_hash_8_ narrow_block_has_hash_8_
-#define bly_unmix64 narrow_unmix64
-#define bly_word_set_shared narrow_word_set_shared
-#include "core/bits.h"
-#undef bly_int_turned
-#undef bly_int_hash_turned
-#undef bly_block_has_hash_8_
-#undef bly_unmix64
-#undef bly_word_set_shared
-#undef bly_int_hash
-#undef bly_lines_spread
-#undef bly_block_word_
-#undef bly_block_has_lanes_
-#undef bly_block_has_8_
-#undef bly_blocked
-#undef bly_blocked_view
-#undef bly_blocked_has
-#undef bly_blocked_has_int
-#undef bly_block_add_8_
-#undef bly_block_add_lanes_
-#undef bly_block_bit_
-#undef bly_blocked_add
-#undef bly_blocked_add_int
-#undef bly_blocked_added
-#undef bly_blocked_adder
-#undef bly_blocked_adder_of
-#undef bly_blocked_aim
-#undef bly_blocked_aim_ints
-#undef bly_blocked_each_
-#undef bly_blocked_eight
-#undef bly_blocked_has_hashes
-#undef bly_blocked_has_ints
-#undef bly_blocked_hits
-#undef bly_load64
-#undef bly_store64
-#undef bly_through
-#undef bly_select
-#undef bly_select_by
-#undef bly_nth_one
-#undef bly_mulhi
-#undef bly_scale
-#undef bly_modulus
-#undef bly_modulus_of
-#undef bly_mod
-#undef bly_div
-#undef bly_mix64
-#undef bly_bit_get
-#undef bly_bit_set
-#undef bly_bit_clear
-#undef bly_word_or_shared
-#undef bly_word_load
-#define HAVE_BOTH_FORMS 1
-#else
-#define HAVE_BOTH_FORMS 0
-#endif
-
 /* Values at which carries, shifts and signs go wrong. */
 static const uint64_t edges[] = {
     0,
@@ -185,12 +79,9 @@ static void high_half_of_a_product(void **state)
         const uint64_t a = edgy(&random), b = edgy(&random);
         const uint64_t want = mulhi_by_bits(a, b);
         assert_true(bly_mulhi(a, b) == want);
-#if HAVE_BOTH_FORMS
-        assert_true(narrow_mulhi(a, b) == want);
-        assert_true(narrow_scale(a, b) == want);
+        assert_true(bly_mulhi_narrow_(a, b) == want);
         if (b && b <= INT64_MAX)
-            assert_true(narrow_mod(a, narrow_modulus_of(b)) == a % b);
-#endif
+            assert_true(bly_mod(a, bly_modulus_of(b)) == a % b);
     }
 }
 

@@ -72,18 +72,24 @@ bly_status bly_blocked_added(bly_filter *f, uint64_t n);
 
 BLY_END_DECLS
 
-/* The high half of the 128-bit product of a and b. */
+/* The high half of the 128-bit product of a and b, for compilers without such
+ * numbers. */
+static inline uint64_t bly_mulhi_narrow_(uint64_t a, uint64_t b)
+{
+    const uint64_t al = (uint32_t)a, ah = a >> 32;
+    const uint64_t bl = (uint32_t)b, bh = b >> 32;
+    const uint64_t mid = ah * bl + ((al * bl) >> 32);
+    const uint64_t low = al * bh + (uint32_t)mid;
+    return ah * bh + (mid >> 32) + (low >> 32);
+}
+
 static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 {
 #if defined(__SIZEOF_INT128__) && !defined(__wasm__)
     __extension__ typedef unsigned __int128 bly_u128;
     return (uint64_t)(((bly_u128)a * b) >> 64);
 #else
-    const uint64_t al = (uint32_t)a, ah = a >> 32;
-    const uint64_t bl = (uint32_t)b, bh = b >> 32;
-    const uint64_t mid = ah * bl + ((al * bl) >> 32);
-    const uint64_t low = al * bh + (uint32_t)mid;
-    return ah * bh + (mid >> 32) + (low >> 32);
+    return bly_mulhi_narrow_(a, b);
 #endif
 }
 
