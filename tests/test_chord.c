@@ -223,21 +223,33 @@ static void survives_lossy_links(void **state)
     chord_sim_free(s);
 }
 
-static void parts_become_one_ring_again(void **state)
+/* A ring of twenty that has run for a while, and merges. */
+static struct chord_sim *merging(uint64_t seed)
 {
-    struct chord_sim_spec spec = chord_sim_usual(20, 9);
-    (void)state;
+    struct chord_sim_spec spec = chord_sim_usual(20, seed);
     spec.ring.merge = 10000;
     struct chord_sim *const s = chord_sim_new(&spec);
     assert_non_null(s);
     chord_sim_ideal(s, 20);
     chord_sim_run(s, 30 * SECOND);
+    return s;
+}
+
+/* Only nodes of one part hear each other. */
+static void parted(struct chord_sim *s, uint32_t parts)
+{
     for (uint32_t i = 0; i < 20; i++)
-        sim_part(s->sim, i, i % 2);
+        sim_part(s->sim, i, i % parts);
+}
+
+static void parts_become_one_ring_again(void **state)
+{
+    struct chord_sim *const s = merging(9);
+    (void)state;
+    parted(s, 2);
     chord_sim_run(s, 120 * SECOND);
     assert_true(chord_sim_ideal_members(s, false) < 5);
-    for (uint32_t i = 0; i < 20; i++)
-        sim_part(s->sim, i, 0);
+    parted(s, 1);
     chord_sim_run(s, 1500 * SECOND);
     assert_int_equal(chord_sim_ideal_members(s, true), 20);
     chord_sim_free(s);
@@ -247,18 +259,11 @@ static void parts_become_one_ring_again(void **state)
  * could take the others in. */
 static void comes_back_after_the_network_was_away(void **state)
 {
-    struct chord_sim_spec spec = chord_sim_usual(20, 10);
+    struct chord_sim *const s = merging(10);
     (void)state;
-    spec.ring.merge = 10000;
-    struct chord_sim *const s = chord_sim_new(&spec);
-    assert_non_null(s);
-    chord_sim_ideal(s, 20);
-    chord_sim_run(s, 30 * SECOND);
-    for (uint32_t i = 0; i < 20; i++)
-        sim_part(s->sim, i, i);
+    parted(s, 20);
     chord_sim_run(s, 600 * SECOND);
-    for (uint32_t i = 0; i < 20; i++)
-        sim_part(s->sim, i, 0);
+    parted(s, 1);
     chord_sim_run(s, 3000 * SECOND);
     assert_int_equal(chord_sim_ideal_members(s, true), 20);
     chord_sim_free(s);
