@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "adapters/redis/pages.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -23,7 +24,7 @@ enum {
                            that take turns each is looked at */
     MOST_PARTS = 64,    /* of a filter that is looked at */
     NREMEMBERED = 64,   /* arrays */
-    PIECE_PAGES = 8     /* huge ones, between looks for a fork */
+    TRIES = 4           /* for a huge page */
 };
 
 /* Arrays that are smaller are within reach of what a processor keeps. */
@@ -55,13 +56,13 @@ static struct {
 static void *gather(void *unused)
 {
     (void)unused;
-    const size_t most = PIECE_PAGES * HUGE_PAGE;
-    for (unsigned char *at = gathering.at;
-         at < gathering.end && forks == gathering.forks;) {
-        const size_t left = (size_t)(gathering.end - at);
-        const size_t n = left < most ? left : most;
-        (void)madvise(at, n, MADV_COLLAPSE);
-        at += n;
+    for (unsigned char *at = gathering.at; at < gathering.end;
+         at += HUGE_PAGE) {
+        /* EAGAIN: something is under way with one of its pages. Pages that
+         * cannot be had stay small; the others are of use all the same. */
+        for (unsigned i = 0; i < TRIES && forks == gathering.forks; i++)
+            if (madvise(at, HUGE_PAGE, MADV_COLLAPSE) == 0 || errno != EAGAIN)
+                break;
     }
     gathering.busy = false;
     return NULL;
