@@ -37,11 +37,12 @@ static void join_again(struct chord *n)
     chord_timer(n, CHORD_TIMER_JOIN, n->ring->join);
 }
 
-/* Now through the one that was told, now through somebody met before. */
+/* Through the one that was told; who was a member before, and so may know more
+ * of those who are, now and then through somebody it has met. */
 void chord_join_again(struct chord *n)
 {
     const struct chord_peer told = n->join_via;
-    const bool met = n->nseen && chord_random(n) % 2;
+    const bool met = n->lost && n->nseen && chord_random(n) % 2;
     chord_join(n, met ? chord_met(n) : told, n->now);
     n->join_via = told;
 }
