@@ -323,11 +323,11 @@ static void semisorted_answers_alike(void **state)
 }
 
 /* Add, remove and ask against an exact multiset. */
-static void follow_a_multiset(bly_filter *f, uint64_t rng, int nops)
+static void follow_a_multiset(bly_filter *f, uint64_t rng, size_t nops)
 {
     enum { KEYS = 512 };
     unsigned char count[KEYS] = { 0 };
-    for (int op = 0; op < nops; op++) {
+    for (size_t op = 0; op < nops; op++) {
         const uint64_t r = test_random(&rng);
         const uint64_t key = r % KEYS, h = bly_mix64(key + 1);
         if (r >> 32 & 1) {
@@ -361,22 +361,24 @@ static void follow_a_multiset(bly_filter *f, uint64_t rng, int nops)
 static void random_operations(void **state)
 {
     (void)state;
+    /* Enough to fill the tables, under sanitizers too. */
+    const size_t few = 500 + scaled(3500), many = 5000 + scaled(45000);
     for (uint64_t bits = 4; bits <= 32; bits++) {
         static const uint64_t slots[] = { 1, 2, 4, 8 };
         for (size_t i = 0; i < COUNT_OF(slots); i++) {
             bly_filter *f = table(512 / slots[i], slots[i], bits, false);
-            follow_a_multiset(f, bits, 4000);
+            follow_a_multiset(f, bits, few);
             bly_free(f);
         }
         bly_filter *f = table(128, 4, bits, true);
-        follow_a_multiset(f, bits, 4000);
+        follow_a_multiset(f, bits, few);
         bly_free(f);
     }
     const bly_option o[] = { { "grow", "2" }, { "semisort", "on" } };
     for (size_t no = 1; no <= 2; no++) {
         bly_filter *f;
         assert_ok(make(60, 0.001, o, no, &f));
-        follow_a_multiset(f, no, 50000);
+        follow_a_multiset(f, no, many);
         assert_true(f->nlayers > 0);
         bly_free(f);
     }
