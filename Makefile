@@ -562,11 +562,14 @@ redis-sanitized: all $(B)/asan/bloomery.so ## the tests of the Redis module with
 	    -q -p no:cacheprovider tests/test_redis*.py
 
 # The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
-test-full: $(B)/plain/tests/test_laws $(B)/plain/tests/test_laws_random $(B)/plain/tests/test_rates $(B)/plain/tests/test_chord ## the long forms of laws and rates (two hours)
+test-full: all $(patsubst %,$(B)/plain/tests/%,test_laws test_laws_random test_rates test_chord test_gossip) ## the long forms of laws, rates, rings and queues (three hours)
 	BLY_FULL=1 $(B)/plain/tests/test_laws_random
 	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'
 	BLY_FULL=1 $(B)/plain/tests/test_rates
 	BLY_FULL=1 $(B)/plain/tests/test_chord
+	BLY_FULL=1 $(B)/plain/tests/test_gossip
+	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
+	    -q -p no:cacheprovider tests/test_ring_nodes.py tests/test_queue_wire.py
 	@$(MAKE) --no-print-directory figures-check
 
 check: ## the sanitizer runs alone
