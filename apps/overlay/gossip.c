@@ -38,6 +38,12 @@ static uint64_t gossip_random(struct gossip *g)
     return mixed(g->random);
 }
 
+/* The next version of this life. */
+static uint64_t version_after(const struct gossip *g, uint64_t version)
+{
+    return (version / GOSSIP_LIVES + 1) * GOSSIP_LIVES + g->life;
+}
+
 static uint32_t *slot_of(const struct gossip *g, uint64_t id)
 {
     size_t at = id & (g->nslots - 1);
@@ -283,10 +289,10 @@ static bool is_coming(const struct gossip *g, const struct gossip_pair *p)
 static void self_older(struct gossip *g, uint64_t version)
 {
     struct gossip_entry *const self = &g->entries[0];
-    if (version <= self->version || version >= GOSSIP_LAST - 1)
+    if (version <= self->version || version >= GOSSIP_LAST - 2 * GOSSIP_LIVES)
         return;
     sum_flip(g, self);
-    self->version = version + 1;
+    self->version = version_after(g, version);
     sum_flip(g, self);
     self->hot = true;
     self->knew = 0;
@@ -530,11 +536,13 @@ bool gossip_init(struct gossip *g, const struct gossip_rules *rules,
     };
     if (!directory_grow(g))
         return false;
+    g->life = mixed(seed) % GOSSIP_LIVES;
+    const uint64_t from =
+        version < GOSSIP_LAST / GOSSIP_LIVES / 2 ? version : 0;
     g->entries[0] = (struct gossip_entry){ .id = gossip_id(self),
                                            .address = *self,
-                                           .version = version < GOSSIP_LAST / 2
-                                                          ? version + 1
-                                                          : 1 };
+                                           .version = version_after(
+                                               g, from * GOSSIP_LIVES) };
     g->n = 1;
     slots_fill(g);
     sum_flip(g, g->entries);
@@ -576,7 +584,7 @@ void gossip_publish(struct gossip *g, struct summary *s, uint64_t now)
     struct gossip_entry *const self = &g->entries[0];
     g->now = now;
     sum_flip(g, self);
-    self->version++;
+    self->version = version_after(g, self->version);
     sum_flip(g, self);
     entry_summary(g, self, s);
     self->hot = true;

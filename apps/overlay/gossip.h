@@ -36,6 +36,7 @@
 #define GOSSIP_ASKED 16                    /* questions under way */
 #define GOSSIP_PEERS 16384                 /* a directory has no more */
 #define GOSSIP_LAST (UINT64_C(1) << 62)    /* versions are below */
+#define GOSSIP_LIVES 1024                  /* see gossip_init() */
 
 /* Milliseconds, like all times here. */
 struct gossip_rules {
@@ -130,6 +131,7 @@ struct gossip {
     const struct gossip_host *host;
     void *ctx; /* the host's */
     uint64_t now, random;
+    uint64_t life;                /* the end of its versions */
     struct gossip_entry *entries; /* the first is this peer itself */
     size_t n, room;
     uint32_t *slots; /* by id: the number of an entry and one */
@@ -148,8 +150,11 @@ struct gossip {
 uint64_t gossip_id(const struct address *a);
 
 /* A peer at this address, which knows nobody yet but may ask the seeds, copied.
- * Its versions are above `version`, such as the time of day when it starts.
- * False: no memory. gossip_free() in any case. */
+ * Its versions begin at `version`, such as the time of day when it starts, in
+ * milliseconds. Clocks go back, and a version that it had in an earlier life,
+ * with other words, would be taken for known: so they end in some bits of the
+ * seed, which is another in each life. False: no memory. gossip_free() in any
+ * case. */
 bool gossip_init(struct gossip *g, const struct gossip_rules *rules,
                  const struct gossip_host *host, void *ctx,
                  const struct address *self, const struct address *seeds,

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "apps/overlay/doc_index.h"
@@ -611,12 +612,15 @@ int gossip_peer(const struct peer_args *a, const char *folder)
     };
     const uint64_t version =
         (uint64_t)day.tv_sec * 1000 + (uint64_t)day.tv_nsec / 1000000;
+    uint64_t seed = version ^ gossip_id(&p->address), chance;
+    if (getrandom(&chance, sizeof chance, 0) == (ssize_t)sizeof chance)
+        seed ^= chance;
     int status = TROUBLE;
     if (listener >= 0)
         p->runtime = runtime_new(&how);
     if (p->runtime &&
         gossip_init(&p->gossip, &p->rules, &peer_host, p, &p->address, seeds,
-                    a->join.n, version, version ^ gossip_id(&p->address))) {
+                    a->join.n, version, seed)) {
         const struct sigaction ends = { .sa_handler = peer_signal };
         char text[ADDRESS_TEXT];
         the_peer = p;
