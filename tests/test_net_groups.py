@@ -135,14 +135,23 @@ def test_copies_are_as_computed(network, tcpdump):
     routers = Routers(network, "abcd", "--groups", "64", "--cell-bits", "4", "--refresh", "1")
     until(network, lambda word: all(set(m.got(word)) == wishes[n] for n, m in members.items()), groups)
     before = {n: m.tell("got") for n, m in members.items()}
-    watched = {iface: Tcpdump(network, iface[0], iface) for iface in ("1b", "4c", "7a", "ba", "ca")}
-    send(network, "now", groups)
-    while any(set(m.got("now")) != wishes[n] for n, m in members.items()):
-        time.sleep(0.1)
+    # A busy machine may lose a packet, or a wish for a moment: then it is another round's turn.
+    for number in range(20):
+        word = f"now{number}"
+        watched = {iface: Tcpdump(network, iface[0], iface) for iface in ("1b", "4c", "7a", "ba", "ca")}
+        send(network, word, groups)
+        end = time.monotonic() + 20
+        while not (arrived := all(set(m.got(word)) == wishes[n] for n, m in members.items())) and time.monotonic() < end:
+            time.sleep(0.1)
+        if arrived:
+            break
+        for dump in watched.values():
+            dump.count()
+    assert arrived
     counts = routers.stop()
     for name, member in members.items():
         # Once each, and of what was not asked for nothing gets through to a program.
-        assert member.got("now") == {g: 1 for g in wishes[name]}
+        assert member.got(word) == {g: 1 for g in wishes[name]}
         assert len(before[name]) < len(member.tell("got"))
     seen = {iface: dump.count() for iface, dump in watched.items()}
     behind = {"1b": "1", "4c": "4", "7a": "7", "ba": "12", "ca": "34"}
