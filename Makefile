@@ -456,7 +456,7 @@ WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
 PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
     apps/overlay/chord.c apps/overlay/chord_walk.c apps/overlay/chord_join.c
 define wasm
-$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT) $(WASM_SMALL)
+$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT)
 $(B)/wasm/$(1)/flags: FORCE
 	$$(stamp)
 $(B)/wasm/$(1)/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
