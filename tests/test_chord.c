@@ -337,6 +337,28 @@ static void takes_no_answer_that_it_did_not_ask_for(void **state)
     chord_sim_free(s);
 }
 
+/* A liar gives the answer to one question as that to another: as good as none.
+ * Who went on waiting for it would never look at its successors again. */
+static void waits_for_no_answer_of_another_type(void **state)
+{
+    struct chord_sim *const s = grown(9, 13);
+    struct chord *const n = &s->nodes[4];
+    const struct chord before = *n;
+    (void)state;
+    for (unsigned type = 0; type < 12; type++) {
+        *n = before;
+        n->stage = 0;
+        chord_tick(n, CHORD_TIMER_STABILISE, n->now);
+        const struct chord_message m = { .type = (uint8_t)type,
+                                         .answer = true,
+                                         .request = n->stage_request };
+        assert_true(n->stage && n->stage_request);
+        chord_receive(n, n->stage_peer, &m, n->now);
+        assert_true(n->stage_request != m.request);
+    }
+    chord_sim_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +375,7 @@ int main(void)
         cmocka_unit_test(joins_through_others_than_it_was_told),
         cmocka_unit_test(equal_seeds_give_equal_runs),
         cmocka_unit_test(takes_no_answer_that_it_did_not_ask_for),
+        cmocka_unit_test(waits_for_no_answer_of_another_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,12 @@
  * One thread, the loop of apps/overlay/runtime.h, around a finder.
  */
 #define _GNU_SOURCE
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "apps/net/find.h"
-#include "apps/overlay/runtime.h"
+#include "apps/overlay/serving.h"
 #include "report/say.h"
 
 #define USUAL_PERIOD 1000
@@ -23,17 +20,6 @@ struct find_node {
     struct runtime *runtime;
     uint64_t period;
 };
-
-static volatile sig_atomic_t find_ends;
-static struct runtime *find_runtime;
-
-static void find_signal(int signal)
-{
-    (void)signal;
-    find_ends = 1;
-    if (find_runtime)
-        runtime_wake(find_runtime);
-}
 
 static void node_ask(void *ctx, const struct address *to, uint8_t type,
                      struct blob *body, uint64_t tag)
@@ -70,7 +56,7 @@ static void node_period(void *ctx, uint64_t data)
 static void node_woken(void *ctx)
 {
     struct find_node *const n = ctx;
-    if (find_ends)
+    if (serving_told())
         runtime_stop(n->runtime);
 }
 
@@ -95,16 +81,13 @@ int net_node(const struct find_args *args)
         free(n);
         return n ? TROUBLE : fail("no memory for a server");
     }
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    const uint64_t life =
-        (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
     n->period = args->period ? args->period : USUAL_PERIOD;
     n->finder.ask = node_ask;
     n->finder.ctx = n;
     int status = TROUBLE;
     const int listener = runtime_listen(args->listen, &n->finder.self);
-    const bool ready = listener >= 0 && finder_new(&n->finder, &sizes, life) &&
+    const bool ready = listener >= 0 &&
+                       finder_new(&n->finder, &sizes, serving_life()) &&
                        node_links(&n->finder, args);
     const struct runtime_spec how = {
         .listener = listener,
@@ -119,18 +102,10 @@ int net_node(const struct find_args *args)
     };
     n->runtime = ready ? runtime_new(&how) : NULL;
     if (n->runtime) {
-        const struct sigaction ends = { .sa_handler = find_signal };
-        char text[ADDRESS_TEXT];
-        find_runtime = n->runtime;
-        sigaction(SIGTERM, &ends, NULL);
-        sigaction(SIGINT, &ends, NULL);
-        signal(SIGPIPE, SIG_IGN);
-        address_text(&n->finder.self, text);
-        printf("listening on %s\n", text);
-        fflush(stdout);
+        serving_begin(n->runtime, &n->finder.self);
         runtime_after(n->runtime, 1, 0);
         status = runtime_run(n->runtime) ? YES : TROUBLE;
-        find_runtime = NULL;
+        serving_end();
     }
     if (listener >= 0)
         close(listener);

@@ -567,17 +567,15 @@ void chord_receive(struct chord *n, struct chord_peer from,
     chord_see(n, from);
     if (!m->request)
         return;
-    if (m->request == n->stage_request && n->stage) {
-        if (m->type != CHORD_STATE)
-            return;
+    if (m->request == n->stage_request && n->stage && m->type == CHORD_STATE) {
         if (n->ring->rules_2001)
             chord_2001_answer(n, m);
         else
             stage_answered(n, m);
     } else if (m->request == n->check_request) {
         pred_answered(n, true);
-    } else if (!chord_join_answer(n, m)) {
-        chord_walk_answer(n, m);
+    } else if (!chord_join_answer(n, m) && !chord_walk_answer(n, m)) {
+        chord_silent(n, m->request, now); /* something else was asked */
     }
 }
 

@@ -12,12 +12,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "apps/overlay/serving.h"
 #include "report/say.h"
 
 /* Of a question: which member asked whom, and its number. */
@@ -365,17 +364,6 @@ static void on_answer(void *ctx, uint64_t tag, const struct frame *f)
 /* ---------------------------------------------------------- timers and signals
  */
 
-static volatile sig_atomic_t told_to_end;
-static struct node *the_node;
-
-static void on_signal(int signal)
-{
-    (void)signal;
-    told_to_end++;
-    if (the_node && the_node->runtime)
-        runtime_wake(the_node->runtime);
-}
-
 static void on_timer(void *ctx, uint64_t data)
 {
     struct node *const n = ctx;
@@ -399,7 +387,7 @@ static void on_wake(void *ctx)
     n->done = NULL;
     const bool gone = n->gone;
     n->gone = false;
-    if (told_to_end && !n->leaves) {
+    if (serving_told() && !n->leaves) {
         n->leaves = true;
         pthread_cond_signal(&n->kept);
     }
@@ -420,7 +408,7 @@ static void on_wake(void *ctx)
         show_views(n);
         runtime_after(n->runtime, 300, CHORD_NTIMERS);
     }
-    if (told_to_end > 1)
+    if (serving_told() > 1)
         runtime_stop(n->runtime);
 }
 
@@ -575,9 +563,7 @@ int node_run(const struct node_spec *spec)
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_cond_init(&n->kept, &steady);
     pthread_condattr_destroy(&steady);
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    n->incarnation = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    n->incarnation = serving_life();
     const int listener = runtime_listen(spec->listen, &n->address);
     n->store = listener >= 0 && n->walks ? store_open(spec->folder) : NULL;
     const struct runtime_spec how = {
@@ -595,22 +581,14 @@ int node_run(const struct node_spec *spec)
     n->runtime = n->store ? runtime_new(&how) : NULL;
     int status = TROUBLE;
     if (n->runtime) {
-        const struct sigaction ends = { .sa_handler = on_signal };
-        char text[ADDRESS_TEXT];
-        the_node = n;
-        sigaction(SIGTERM, &ends, NULL);
-        sigaction(SIGINT, &ends, NULL);
-        signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* a limit is a full disk */
-        address_text(&n->address, text);
-        printf("listening on %s\n", text);
-        fflush(stdout);
+        serving_begin(n->runtime, &n->address);
         if (start_threads(n)) {
             node_start_members(n);
             status = runtime_run(n->runtime) ? YES : TROUBLE;
         }
         end_threads(n);
-        the_node = NULL;
+        serving_end();
     }
     if (listener >= 0)
         close(listener);

@@ -11,8 +11,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,7 +19,7 @@
 
 #include "apps/overlay/doc_index.h"
 #include "apps/overlay/gossip_wire.h"
-#include "apps/overlay/runtime.h"
+#include "apps/overlay/serving.h"
 #include "report/say.h"
 
 #define PEER_SEARCHES 16
@@ -466,21 +464,10 @@ static void peer_tick(void *ctx, uint64_t data)
     gossip_tick(&p->gossip, (enum gossip_timer)data, runtime_now());
 }
 
-static volatile sig_atomic_t peer_ends;
-static struct peer *the_peer;
-
-static void peer_signal(int signal)
-{
-    (void)signal;
-    peer_ends = 1;
-    if (the_peer && the_peer->runtime)
-        runtime_wake(the_peer->runtime);
-}
-
 static void peer_woken(void *ctx)
 {
     struct peer *const p = ctx;
-    if (peer_ends) {
+    if (serving_told()) {
         runtime_stop(p->runtime);
         return;
     }
@@ -570,7 +557,6 @@ static bool peer_seeds(const struct peer_args *a, struct address *seeds)
 int gossip_peer(const struct peer_args *a, const char *folder)
 {
     struct address seeds[PEER_SEEDS];
-    struct timespec day;
     struct peer *const p = calloc(1, sizeof *p);
     if (!p)
         return fail("no memory for a peer");
@@ -593,7 +579,6 @@ int gossip_peer(const struct peer_args *a, const char *folder)
     pthread_cond_init(&p->asked, &steady);
     pthread_cond_init(&p->look, &steady);
     pthread_condattr_destroy(&steady);
-    clock_gettime(CLOCK_REALTIME, &day);
     int listener = -1;
     if (access(folder, R_OK | X_OK))
         fail_path(folder, errno);
@@ -610,8 +595,7 @@ int gossip_peer(const struct peer_args *a, const char *folder)
         .woken = peer_woken,
         .ctx = p,
     };
-    const uint64_t version =
-        (uint64_t)day.tv_sec * 1000 + (uint64_t)day.tv_nsec / 1000000;
+    const uint64_t version = serving_life();
     uint64_t seed = version ^ gossip_id(&p->address), chance;
     if (getrandom(&chance, sizeof chance, 0) == (ssize_t)sizeof chance)
         seed ^= chance;
@@ -621,17 +605,9 @@ int gossip_peer(const struct peer_args *a, const char *folder)
     if (p->runtime &&
         gossip_init(&p->gossip, &p->rules, &peer_host, p, &p->address, seeds,
                     a->join.n, version, seed)) {
-        const struct sigaction ends = { .sa_handler = peer_signal };
-        char text[ADDRESS_TEXT];
-        the_peer = p;
-        sigaction(SIGTERM, &ends, NULL);
-        sigaction(SIGINT, &ends, NULL);
-        signal(SIGPIPE, SIG_IGN);
-        address_text(&p->address, text);
-        printf("listening on %s\n", text);
-        fflush(stdout);
+        serving_begin(p->runtime, &p->address);
         status = peer_run(p);
-        the_peer = NULL;
+        serving_end();
     }
     if (listener >= 0)
         close(listener);

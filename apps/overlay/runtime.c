@@ -50,6 +50,7 @@ struct line {
 
 struct asked {
     bool used;
+    uint8_t type;
     uint32_t request;
     unsigned line, tries;
     uint32_t life;
@@ -477,6 +478,7 @@ void runtime_ask(struct runtime *rt, const struct address *to, uint8_t type,
     }
     memcpy(bytes, body->at, body->n);
     *a = (struct asked){ .used = true,
+                         .type = type,
                          .request = request,
                          .tag = tag,
                          .to = *to,
@@ -498,7 +500,8 @@ static void answered(struct runtime *rt, struct line *l, const struct frame *f)
         struct trip *const t = trip_to(rt, &a->to);
         const double ms = (double)(runtime_now() - a->sent);
         t->ms = t->ms > 0 ? 0.875 * t->ms + 0.125 * ms : ms;
-        ask_end(rt, a, f);
+        /* What answers something else is no answer. */
+        ask_end(rt, a, f->type == a->type ? f : NULL);
         return;
     }
 }
