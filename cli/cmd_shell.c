@@ -196,7 +196,7 @@ static bool shell_begin(const char *path)
     if (file.f) {
         foreign_close(&file);
     } else {
-        const bly_access how = { .blind = true };
+        const bly_access how = { .blind = true, .checking = BLY_CHECK_NOTHING };
         bly_filter *const f = filter_map(path, &how);
         if (!f)
             return false;

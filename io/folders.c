@@ -91,9 +91,15 @@ bool files_named(const struct list *names, bool walk, bool *trouble,
     for (size_t i = 0; i < names->n; i++) {
         struct stat st;
         const char *const name = names->at[i];
-        const bool folder = walk && !is_dash(name) && stat(name, &st) == 0 &&
-                            S_ISDIR(st.st_mode);
-        if (folder ? walk_folder(files, name, trouble) : files_put(files, name))
+        const bool looks = walk && !is_dash(name);
+        const bool there = looks && stat(name, &st) == 0;
+        /* What is not there is said by who opens it; of what cannot be looked
+         * at nobody knows whether it is a folder. */
+        const bool ok =
+            looks && !there && errno != ENOENT ? goes_on(name, trouble)
+            : there && S_ISDIR(st.st_mode) ? walk_folder(files, name, trouble)
+                                           : files_put(files, name);
+        if (ok)
             continue;
         files_free(files);
         return false;

@@ -11,9 +11,6 @@
 #include "report/say.h"
 #include "report/show.h"
 
-/* Up to here a filter is read as fast as a program is started. */
-#define CHECK_BYTES ((uint64_t)64 << 20)
-
 void warn_of_file(const struct list *operands, const char *key)
 {
     struct stat st;
@@ -123,22 +120,6 @@ bool keys_input(const struct keys *k, const struct list *operands,
     return keys_files(k, k->files.at, k->files.n, in);
 }
 
-/* Compare f with its checksum, if it is to be. */
-static bool passes(const bly_filter *f, const char *path,
-                   const struct checking *c)
-{
-    bly_stats s;
-    bly_peek(f, &s);
-    /* What is coded was checked as it was decoded; what has a sum for each
-     * block is checked as it is asked. */
-    if (c->never || s.coded ||
-        (!c->always && (s.format > 1 || bly_written_bytes(f) > CHECK_BYTES)) ||
-        bly_verify(f) == BLY_OK)
-        return true;
-    fail("%s: %s", path, bly_error());
-    return false;
-}
-
 bly_filter *filter_to_ask(const char *path, const char *key_file,
                           const struct checking *c, uint32_t ability)
 {
@@ -148,14 +129,15 @@ bly_filter *filter_to_ask(const char *path, const char *key_file,
         return NULL;
     }
     const bly_access how = { .secret = secret_read(key_file, &ok),
-                             .checking = c->never ? BLY_CHECK_NOTHING
-                                                  : BLY_CHECK_BLOCKS };
+                             .checking = c->never    ? BLY_CHECK_NOTHING
+                                         : c->always ? BLY_CHECK_ALL
+                                                     : BLY_CHECK_BLOCKS };
     bly_filter *f = ok ? filter_map(path, &how) : NULL;
     if (!f)
         return NULL;
     bly_kind_info kind;
     bly_kind_of(f, &kind);
-    if (!filter_can(f, path, ability) || !passes(f, path, c)) {
+    if (!filter_can(f, path, ability)) {
         bly_free(f);
         return NULL;
     }
@@ -223,7 +205,10 @@ bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
                       struct input *in, bly_kind_info *kind)
 {
-    bly_filter *const f = filter_map(path, how);
+    /* Who changes it reads it again, and all of it. */
+    bly_access unchecked = *how;
+    unchecked.checking = BLY_CHECK_NOTHING;
+    bly_filter *const f = filter_map(path, &unchecked);
     if (!f)
         return false;
     bly_kind_of(f, kind);
