@@ -173,19 +173,16 @@ static int convert_run(struct list *operands)
         return TROUBLE;
     /* The hash goes over as it is: only who reads keys needs the secret. */
     const bly_access how = { .secret = spec.secret,
-                             .blind = !spec.secret && !files->n };
+                             .blind = !spec.secret && !files->n,
+                             .checking = BLY_CHECK_ALL };
     bly_filter *const from = filter_map(path, &how);
     if (!from)
         return TROUBLE;
 
     struct conversion c = { .path = path, .from = from };
-    bly_filter *f = NULL;
-    if (bly_verify(from)) {
-        fail("%s: %s", path, bly_error());
-    } else {
-        bly_stat(from, &c.old);
-        f = files->n ? convert_keys(&c, &spec) : convert_alone(&c, path, &spec);
-    }
+    bly_stat(from, &c.old);
+    bly_filter *const f =
+        files->n ? convert_keys(&c, &spec) : convert_alone(&c, path, &spec);
     FILE *const to = report_to(convert_args.output);
     int status = !f ? TROUBLE : filter_tick(f) ? fail_library() : YES;
     if (status == YES)

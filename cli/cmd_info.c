@@ -270,7 +270,8 @@ static int info_file(const char *path, bool follows)
         foreign_close(&file);
         return YES;
     }
-    const bly_access how = { .blind = true };
+    /* A damaged one is described too. */
+    const bly_access how = { .blind = true, .checking = BLY_CHECK_NOTHING };
     bly_filter *const f = filter_map(path, &how);
     if (!f)
         return TROUBLE;

@@ -82,14 +82,12 @@ static bool raw_get(const bly_filter *f, struct raw_bits *bits)
 
 static int raw_out(struct raw_bits *bits)
 {
-    const bly_access blind = { .blind = true };
-    bly_filter *const f = filter_map(bits->path, &blind);
+    const bly_access how = { .blind = true, .checking = BLY_CHECK_ALL };
+    bly_filter *const f = filter_map(bits->path, &how);
     int status = TROUBLE;
     if (!f)
         return TROUBLE;
-    if (bly_verify(f))
-        fail("%s: %s", bits->path, bly_error());
-    else if (raw_is(f, bits) && raw_get(f, bits))
+    if (raw_is(f, bits) && raw_get(f, bits))
         status = file_save(bits->file, raw_write, bits);
     bly_free(f);
     return status;

@@ -106,15 +106,13 @@ static bly_status shrink_in_place(bly_filter *f, void *ctx)
 
 static int shrink_to(struct shrinking *s, const char *output)
 {
-    const bly_access blind = { .blind = true, .wait = wait_for_lock };
-    bly_filter *const f = filter_map(s->path, &blind);
+    const bly_access how = { .blind = true,
+                             .checking = BLY_CHECK_ALL,
+                             .wait = wait_for_lock };
+    bly_filter *const f = filter_map(s->path, &how);
     if (!f)
         return TROUBLE;
-    bly_filter *small = NULL;
-    if (bly_verify(f))
-        fail("%s: %s", s->path, bly_error());
-    else
-        small = shrink_filter(s, f);
+    bly_filter *const small = shrink_filter(s, f);
     const int status = small ? filter_save(small, output) : TROUBLE;
     bly_free(small);
     bly_free(f);

@@ -193,15 +193,16 @@ int convert_foreign(const struct foreign_conversion *c,
         o.sifts = format.can & BLY_FORMAT_HAS;
         return c->to ? convert_to(c, &o) : convert_from(c, &o);
     }
-    bly_filter *const f = filter_map(c->path, how);
+    bly_access all = *how;
+    all.checking = BLY_CHECK_ALL;
+    bly_filter *const f = filter_map(c->path, &all);
     if (!f)
         return TROUBLE;
     bly_kind_info kind;
     bly_kind_of(f, &kind);
     o.ours = f;
     o.sifts = (kind.can & BLY_CAN(HAS)) && !(kind.traits & BLY_LIKELY_NO);
-    const int status = bly_verify(f) ? fail("%s: %s", c->path, bly_error())
-                                     : convert_to(c, &o);
+    const int status = convert_to(c, &o);
     bly_free(f);
     return status;
 }

@@ -381,6 +381,15 @@ void bly_free(bly_filter *f);
  * damaged. */
 bly_status bly_clone(const bly_filter *f, bly_filter **out);
 
+/* The same for whoever must not stop for the time that a large one takes:
+ * bly_cloning_some() copies up to nbytes, and *out is the copy when all is
+ * there, NULL before. f must not change or go meanwhile; if it does, the copy
+ * is given up: bly_cloning_free() does not look at f. */
+typedef struct bly_cloning bly_cloning;
+bly_status bly_cloning_new(const bly_filter *f, bly_cloning **out);
+bly_status bly_cloning_some(bly_cloning *c, uint64_t nbytes, bly_filter **out);
+void bly_cloning_free(bly_cloning *c);
+
 /* Replace f by `from`, and release `from`: for a filter that was made from f
  * and takes its place. f keeps its address. BLY_EINVAL if they come from
  * different memory sources or are the same filter, BLY_EUNFIT if `from` is of a
@@ -878,7 +887,7 @@ typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
  * written before the format had them (version 1). */
 typedef enum bly_checking {
     BLY_CHECK_BLOCKS, /* each block when a question first depends on it, if
-                         the file has checksums of blocks; otherwise nothing */
+                         the file has checksums of blocks; otherwise all */
     BLY_CHECK_ALL,    /* everything, before the call returns: bly_verify() */
     BLY_CHECK_NOTHING /* nothing: a damaged file gives wrong answers */
 } bly_checking;
@@ -1041,11 +1050,11 @@ BLY_SIZED(bly_status, bly_open, bly_access,
  * questions need are loaded when they are first touched. The filter is
  * read-only. The header is checked, and the payload as how->checking says: by
  * default, a file of more than 64 MiB is compared with its checksums block by
- * block, when a question first depends on a block, and a smaller file not at
- * all (bly_verify() checks everything at once). If an answer depends on a
- * damaged block, it is "maybe", or BLY_EFORMAT from calls that return a status,
- * and bly_damage() reports it; damage that is not checked for gives wrong
- * answers. Neither ever leads to a crash.
+ * block, when a question first depends on a block, and a smaller file at once,
+ * which takes some milliseconds (bly_verify() checks everything of any). If an
+ * answer depends on a damaged block, it is "maybe", or BLY_EFORMAT from calls
+ * that return a status, and bly_damage() reports it; with BLY_CHECK_NOTHING
+ * damage gives wrong answers. Neither ever leads to a crash.
  *
  * The file must not be truncated while it is mapped; bly_save() and
  * bly_update() replace it and never do that. A coded file cannot be used in

@@ -10,9 +10,10 @@
  * each encoding, and for those that have one; KIND-blocked.bly is the same with
  * blocked layers, for kinds whose layers are of either kind; KIND-compact.bly
  * is the same with compact counters, some of them large, for kinds whose first
- * file is from before there were any; KIND-small.bly is the same as a compact
- * file in its first form, for the default kind and those whose layers are of
- * either kind, and KIND-brief.bly in the form that is written now.
+ * file is from before there were any; KIND-light.bly is the same with hashes
+ * mixed lightly, for kinds that did not at first; KIND-small.bly is the same as
+ * a compact file in its first form, for the default kind and those whose layers
+ * are of either kind, and KIND-brief.bly in the form that is written now.
  *
  * This is the recipe, and the check as a function that says what is wrong: the
  * tool that makes the files and test_format.c share it. Nothing here needs more
@@ -58,6 +59,7 @@ typedef enum golden_form {
     GOLDEN_CODED,
     GOLDEN_BLOCKED,
     GOLDEN_COMPACT,
+    GOLDEN_LIGHT,
     GOLDEN_SMALL,
     GOLDEN_BRIEF,
     GOLDEN_NFORMS
@@ -67,8 +69,8 @@ typedef enum golden_form {
 static inline const char *golden_suffix(golden_form form)
 {
     static const char *const suffixes[] = { "",         "-keyed",   "-coded",
-                                            "-blocked", "-compact", "-small",
-                                            "-brief" };
+                                            "-blocked", "-compact", "-light",
+                                            "-small",   "-brief" };
     return suffixes[form];
 }
 
@@ -103,6 +105,9 @@ static inline bool golden_option(const bly_kind_info *kind, golden_form form,
                              form == GOLDEN_BLOCKED ? "blocked" : "classic" };
     else if (golden_has_param(kind, "compact") && form != GOLDEN_COMPACT)
         *out = (bly_option){ "width", "32" };
+    else if (golden_has_param(kind, "mixing"))
+        *out =
+            (bly_option){ "mixing", form == GOLDEN_LIGHT ? "light" : "full" };
     else if (golden_has_param(kind, "counts"))
         *out = form == GOLDEN_COMPACT ? (bly_option){ "mean", "2" }
                                       : (bly_option){ "counts", "four" };
@@ -285,6 +290,8 @@ static inline bool golden_wants(const char *folder, size_t row,
     if (form == GOLDEN_COMPACT)
         return golden_has_param(&kind, "compact") ||
                golden_has_param(&kind, "counts");
+    if (form == GOLDEN_LIGHT)
+        return golden_has_param(&kind, "mixing");
     if (form == GOLDEN_SMALL || form == GOLDEN_BRIEF)
         return row == 0 || golden_layered(&kind);
     if (form != GOLDEN_CODED)

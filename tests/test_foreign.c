@@ -38,18 +38,17 @@ static void test_murmur2_lanes(void **state)
     bly_row row;
     for (size_t r = 0; (row = bly_murmur2_row_at(r)).name; r++)
         for (size_t n = 0; n <= sizeof key && bly_row_runs(row.needs); n++) {
-            bly_murmur2_rows[r].eight(key + sizeof key - n, n, seeds, out);
-            for (int i = 0; i < 8; i++)
-                assert_int_equal(
-                    out[i], bly_murmur2(key + sizeof key - n, n, seeds[i]));
+            bly_murmur2_lanes lanes;
             for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-                bly_murmur2_rows[r].eight(key + sizeof key - n, n, seeds, out);
-                bly_murmur2_rows[r].remainders(out, widths[w],
-                                               UINT32_MAX / widths[w]);
-                for (int i = 0; i < 8; i++)
-                    assert_int_equal(
-                        out[i], bly_murmur2(key + sizeof key - n, n, seeds[i]) %
-                                    widths[w]);
+                bly_murmur2_lanes_set(&lanes, 0, widths[w]);
+                memcpy(lanes.seeds, seeds, sizeof seeds);
+                lanes.divisors[w % 8] = lanes.inverses[w % 8] = 0;
+                bly_murmur2_rows[r].eight(key + sizeof key - n, n, &lanes, out);
+                for (size_t i = 0; i < 8; i++) {
+                    const uint32_t h =
+                        bly_murmur2(key + sizeof key - n, n, seeds[i]);
+                    assert_int_equal(out[i], i == w % 8 ? h : h % widths[w]);
+                }
             }
         }
 }

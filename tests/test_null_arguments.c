@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include <bloomery/foreign.h>
-#include <bloomery/inline.h>
 #include <bloomery/node.h>
 #include <bloomery/parquet.h>
 #include <bloomery/reconcile.h>
 #include <bloomery/few.h>
 #include <bloomery/sorted.h>
 #include <bloomery/sketch.h>
+#include <bloomery/views.h>
 
 static bly_filter *f, *g; /* not NULL, and never changed */
 static const bly_spec spec = { .items = 100 };
@@ -1107,6 +1107,85 @@ TRY(bly_foreign_increase)
     REFUSED(bly_foreign_increase(x, &one_key, NULL, 1, NULL));
     bly_foreign_free(x);
 }
+TRY(bly_foreign_increase_each)
+{
+    bly_foreign *x = new_foreign();
+    (void)unused;
+    REFUSED(bly_foreign_increase_each(NULL, &one_key, NULL, 1, NULL, NULL));
+    REFUSED(bly_foreign_increase_each(x, NULL, NULL, 1, NULL, NULL));
+    REFUSED(bly_foreign_increase_each(x, &one_key, NULL, 1, NULL, NULL));
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_sums_new)
+{
+    bly_foreign *x = new_foreign();
+    const bly_foreign *const from[] = { x };
+    const int64_t weight = 1;
+    bly_foreign_sums *s;
+    (void)unused;
+    GIVES_NULL(s, bly_foreign_sums_new(NULL, from, &weight, 1, &s));
+    GIVES_NULL(s, bly_foreign_sums_new(x, NULL, &weight, 1, &s));
+    GIVES_NULL(s, bly_foreign_sums_new(x, from, NULL, 1, &s));
+    REFUSED(bly_foreign_sums_new(x, from, &weight, 1, NULL));
+    bly_foreign_sums_free(NULL);
+    bly_foreign_free(x);
+}
+static bly_foreign *small_sketch(bly_foreign_sums **sums)
+{
+    const bly_foreign_spec sketch = { .format = "rediscms" };
+    const int64_t weight = 1;
+    bly_foreign *x;
+    assert_ok(bly_foreign_new(&sketch, &x));
+    const bly_foreign *const from[] = { x };
+    assert_ok(bly_foreign_sums_new(x, from, &weight, 1, sums));
+    return x;
+}
+TRY(bly_foreign_sums_some)
+{
+    bly_foreign_sums *s;
+    bly_foreign *x = small_sketch(&s);
+    const bly_foreign *const from[] = { x };
+    uint64_t nleft;
+    (void)unused;
+    REFUSED(bly_foreign_sums_some(NULL, x, from, 1, &nleft));
+    REFUSED(bly_foreign_sums_some(s, NULL, from, 1, &nleft));
+    REFUSED(bly_foreign_sums_some(s, x, NULL, 1, &nleft));
+    REFUSED(bly_foreign_sums_some(s, x, from, 1, NULL));
+    bly_foreign_sums_free(s);
+    bly_foreign_free(x);
+}
+TRY(bly_foreign_sums_end)
+{
+    bly_foreign_sums *s;
+    bly_foreign *x = small_sketch(&s);
+    const bly_foreign *const from[] = { x };
+    bool changed;
+    (void)unused;
+    REFUSED(bly_foreign_sums_end(NULL, x, from, &changed));
+    REFUSED(bly_foreign_sums_end(s, NULL, from, &changed));
+    REFUSED(bly_foreign_sums_end(s, x, NULL, &changed));
+    REFUSED(bly_foreign_sums_end(s, x, from, NULL));
+    bly_foreign_sums_free(s);
+    bly_foreign_free(x);
+}
+TRY(bly_cloning_new)
+{
+    bly_cloning *c;
+    (void)unused;
+    GIVES_NULL(c, bly_cloning_new(NULL, &c));
+    REFUSED(bly_cloning_new(f, NULL));
+    bly_cloning_free(NULL);
+}
+TRY(bly_cloning_some)
+{
+    bly_filter *copy;
+    bly_cloning *c;
+    (void)unused;
+    assert_ok(bly_cloning_new(f, &c));
+    GIVES_NULL(copy, bly_cloning_some(NULL, 1, &copy));
+    REFUSED(bly_cloning_some(c, 1, NULL));
+    bly_cloning_free(c);
+}
 TRY(bly_foreign_sum)
 {
     bly_foreign *x = new_foreign();
@@ -1300,7 +1379,7 @@ static void names_that_are_null(void **unused)
     X(foreign_add) X(foreign_add_new) X(blocked_added) \
     X(foreign_write) X(foreign_save) X(foreign_edit) \
     X(foreign_update) X(foreign_copy) X(foreign_remove) X(foreign_count) \
-    X(foreign_increase) X(foreign_sum) X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
+    X(foreign_increase) X(foreign_increase_each) X(foreign_sums_new) X(foreign_sums_some) X(foreign_sums_end) X(cloning_new) X(cloning_some) X(foreign_sum) X(foreign_compact) X(foreign_scales) X(foreign_start) X(foreign_store) \
     X(foreign_restore) X(parquet_open) \
     X(parquet_column_named) X(parquet_page_next) X(parquet_filter_begin) \
     X(parquet_filter_end) X(parquet_write) \
@@ -1342,6 +1421,33 @@ static size_t with_status(const char *header)
     return found;
 }
 
+/* There is no view of nothing, and none goes nowhere. */
+static void no_view(void **unused)
+{
+    (void)unused;
+    bly_blocked_adder adder;
+    bly_blocked blocked;
+    assert_false(bly_blocked_adder_of(NULL, &adder));
+    assert_false(bly_blocked_adder_of(f, NULL));
+    assert_false(bly_blocked_view(NULL, &blocked));
+    assert_false(bly_blocked_view(f, NULL));
+#define NO_VIEW(name)                                        \
+    do {                                                     \
+        const bly_spec of = { .kind = #name, .items = 100 }; \
+        bly_filter *const filter = filled_from(&of, 0, 100); \
+        bly_view_##name view;                                \
+        assert_false(bly_view_of_##name(NULL, &view));       \
+        assert_false(bly_view_of_##name(filter, NULL));      \
+        assert_true(bly_view_of_##name(filter, &view));      \
+        bly_free(filter);                                    \
+    } while (0)
+    NO_VIEW(classic);
+    NO_VIEW(cuckoo);
+    NO_VIEW(fuse);
+    NO_VIEW(xor);
+#undef NO_VIEW
+}
+
 static void none_is_forgotten(void **unused)
 {
     (void)unused;
@@ -1353,7 +1459,8 @@ static void none_is_forgotten(void **unused)
                          with_status("include/bloomery/few.h") +
                          with_status("include/bloomery/sorted.h") +
                          with_status("include/bloomery/reconcile.h") +
-                         with_status("include/bloomery/sketch.h"),
+                         with_status("include/bloomery/sketch.h") +
+                         with_status("include/bloomery/views.h"),
                      COUNT_OF(rows));
 }
 
@@ -1388,6 +1495,7 @@ int main(void)
         ROWS(UNIT)
 #undef UNIT
             cmocka_unit_test(names_that_are_null),
+        cmocka_unit_test(no_view),
         cmocka_unit_test(none_is_forgotten),
     };
     return cmocka_run_group_tests_name("NULL arguments", tests, set_up,

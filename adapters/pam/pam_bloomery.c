@@ -36,9 +36,6 @@
 #include "apps/passwords/hash.h"
 #include "io/hex.h"
 
-/* Up to here a file is compared with its checksum as a whole; a larger one has
- * a checksum for each block, and the blocks that are read are compared. */
-#define VERIFY_BYTES ((uint64_t)64 << 20)
 #define RETRY_MOST 100
 
 struct pam_args {
@@ -178,8 +175,6 @@ static bly_filter *filter_from(pam_handle_t *pamh, const struct pam_args *args,
     bly_status st = bly_map(path, &how, &f);
     close(fd);
     explicit_bzero(secret, sizeof secret);
-    if (!st && bly_written_bytes(f) <= VERIFY_BYTES)
-        st = bly_verify(f);
     if (st) {
         pam_syslog(pamh, LOG_ERR, "%s: %s", args->filter, bly_error());
         bly_free(f);

@@ -207,6 +207,20 @@ static inline bly_status bly_foreign_update(const char *path,
                                     change, ctx);
 }
 
+/* For a caller who knows a key that f will be asked for, or that it will get,
+ * and has something else to do before: what that reads is fetched meanwhile. A
+ * note says where f has its array, and is not f: when f has changed or is gone,
+ * it is of no use, and no harm. Of formats and sizes that gain nothing it is
+ * empty. */
+typedef struct bly_foreign_note {
+    const unsigned char *array;
+    uint64_t range, inverse;
+    uint32_t nplaces; /* of a key; 0: it is empty */
+    uint32_t row;
+} bly_foreign_note;
+void bly_foreign_note_take(const bly_foreign *f, bly_foreign_note *out);
+void bly_foreign_expect(const bly_foreign_note *note, bly_bytes key);
+
 /* Where the memory of f comes from. */
 const bly_mem *bly_foreign_memory(const bly_foreign *f);
 
@@ -227,10 +241,46 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
 bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
                                 const uint64_t *by, size_t n, uint64_t *now);
 
+/* The same, one by one: each() is told the number of a key, what it counts now,
+ * and which key it has pushed off the list (ptr NULL: none), whose bytes are
+ * valid until it returns. It may not change f. Of a call that fails, what was
+ * told is done. */
+typedef void bly_foreign_raised(void *ctx, size_t i, uint64_t now,
+                                bly_bytes left);
+bly_status bly_foreign_increase_each(bly_foreign *f, const bly_bytes *keys,
+                                     const uint64_t *by, size_t n,
+                                     bly_foreign_raised *each, void *ctx);
+
 /* Make f the weighted sum of n sketches; f may be one of them. BLY_EUNFIT if
  * their dimensions differ, BLY_ERANGE if a sum fits no counter. */
 bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
                            const int64_t *weights, size_t n);
+
+/* The same for whoever must not stop for the time of a pass over large
+ * sketches: bly_foreign_sums_some() makes as many of the cells as is said, in
+ * memory of its own, and tells how many are left; when there are none, f
+ * becomes their sum with bly_foreign_sums_end(), which is as fast as changing
+ * two pointers. The sum is that of the sketches as they are then. Each call is
+ * given them again, in the same order. They may change meanwhile: of keys that
+ * were raised tell bly_foreign_sums_raised() afterwards, with what
+ * bly_foreign_changes() was before; after any other change, or when a sketch is
+ * another one, the sums are begun again, and, if that was often, made at once.
+ *
+ * *changed: is f another one now? What it had before is released by
+ * bly_foreign_sums_free(), which may be called in any thread. */
+typedef struct bly_foreign_sums bly_foreign_sums;
+bly_status bly_foreign_sums_new(const bly_foreign *f,
+                                const bly_foreign *const *from,
+                                const int64_t *weights, size_t n,
+                                bly_foreign_sums **out);
+bly_status bly_foreign_sums_some(bly_foreign_sums *s, const bly_foreign *f,
+                                 const bly_foreign *const *from,
+                                 uint64_t ncells, uint64_t *nleft);
+void bly_foreign_sums_raised(bly_foreign_sums *s, const bly_foreign *f,
+                             uint64_t before, const bly_bytes *keys, size_t n);
+bly_status bly_foreign_sums_end(bly_foreign_sums *s, bly_foreign *f,
+                                const bly_foreign *const *from, bool *changed);
+void bly_foreign_sums_free(bly_foreign_sums *s);
 
 /* The key that the last increase pushed off the list of f, valid until the
  * next; false if there was none. */

@@ -39,7 +39,9 @@ typedef struct bly_view_classic { /* final */
 bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out);
 
 /* Fingerprints in buckets; not semi-sorted, not growing, and a bucket is one
- * word, as it is with four slots of up to 14 bits. */
+ * word, as it is with four slots of up to 14 bits. Buckets of whole bytes, with
+ * fingerprints mixed lightly, are asked inline; others by a function of the
+ * program. */
 typedef struct bly_view_cuckoo { /* final */
     const unsigned char *buckets;
     uint64_t nbuckets, nbits; /* of all buckets */
@@ -47,19 +49,25 @@ typedef struct bly_view_cuckoo { /* final */
     uint64_t ones, highs; /* the lowest and the highest bit of each slot */
     uint64_t turned;
     uint32_t width; /* bits of a bucket */
+    bool light;     /* bly_cuckoo_across_() */
+    bool usual;     /* light, whole bytes */
 } bly_view_cuckoo;
 
 bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out);
 
 /* Fingerprints of a fixed set, kinds "fuse" and "xor". Those of 8 bits in three
- * slots are asked inline; others by a function of the program. */
+ * slots, with hashes mixed lightly, are asked inline; others by a function of
+ * the program. */
 typedef struct bly_view_fuse { /* final */
     const unsigned char *seeds, *cells;
     uint64_t nshards, nslots; /* of a shard */
     uint64_t segment, starts; /* slots where a key may begin */
+    uint64_t seed;            /* of the only shard */
     uint64_t turned;
     uint32_t bits, arity;
-    bool usual; /* 8 bits, three slots */
+    bool light;  /* bly_peel_word() */
+    bool usual;  /* light, 8 bits, three slots, one shard */
+    bool usuals; /* the same with several */
 } bly_view_fuse;
 
 typedef bly_view_fuse bly_view_xor; /* starts is 0 */
@@ -88,44 +96,63 @@ static inline uint64_t bly_mod_(uint64_t h, uint64_t n, uint64_t inverse)
     return less < r ? less : r;
 }
 
-/* x mod n, for x < 2 n: twice the sum of two positions. */
+/* x mod n, for x < 2 n: the sum of two positions. Written so that compilers
+ * make no branch of it: whether x passes n is a coin flip. */
 static inline uint64_t bly_wrap_(uint64_t x, uint64_t n)
 {
-    const uint64_t less = x - n;
-    return x < n ? x : less;
+    uint64_t less;
+    return __builtin_sub_overflow(x, n, &less) ? x : less;
 }
 
-/* Positions i to end - 1 of a key that is at x and steps by y. */
+/* Seven positions make the step grow by less than this. Where it stays below
+ * nbits all the time, as it nearly always does, it is never reduced. */
+#define BLY_CLASSIC_GROWTH 28
+
+static inline bool bly_classic_even_(uint64_t y, uint64_t nbits)
+{
+    return y + BLY_CLASSIC_GROWTH < nbits;
+}
+
+/* Positions i to end - 1 of a key that is at x and steps by y; `even` is a
+ * literal, and says that the step stays below nbits. */
 static inline __attribute__((always_inline)) bool
 bly_classic_in_(const bly_view_classic *v, uint64_t *x, uint64_t *y, uint64_t i,
-                uint64_t end)
+                uint64_t end, bool even)
 {
-    unsigned in = 1;
+    uint64_t in = 1;
+#pragma GCC unroll 4
     for (; i < end; i++) {
-        in &= (unsigned)v->bits[*x >> 3] >> (*x & 7);
+        in &= bly_view_word_(v->bits + (*x >> 6) * 8) >> (*x & 63);
         *x = bly_wrap_(*x + *y, v->nbits);
-        *y = bly_wrap_(*y + i + 1, v->nbits);
+        *y = even ? *y + i + 1 : bly_wrap_(*y + i + 1, v->nbits);
     }
     return in != 0;
 }
 
-/* Any k but 7. */
+/* Any k but 7, and one key in nbits / 28. */
 __attribute__((noinline, cold, unused)) static bool
 bly_classic_all_(const bly_view_classic *v, uint64_t x, uint64_t y)
 {
-    return bly_classic_in_(v, &x, &y, 0, v->k);
+    return bly_classic_in_(v, &x, &y, 0, v->k, false);
 }
 
-/* False only if no key with this hash was ever added. Three positions at once:
- * most absent keys are found out by them. */
+/* Three positions at once: most absent keys are found out by them. */
+static inline __attribute__((always_inline)) bool
+bly_classic_seven_(const bly_view_classic *v, uint64_t x, uint64_t y)
+{
+    return bly_classic_in_(v, &x, &y, 0, 3, true) &&
+           bly_classic_in_(v, &x, &y, 3, 7, true);
+}
+
+/* False only if no key with this hash was ever added. */
 static inline bool bly_view_classic_has(const bly_view_classic *v,
                                         uint64_t hash)
 {
     uint64_t x = bly_mod_(hash, v->nbits, v->inverse);
     uint64_t y = bly_mod_(bly_mix64(hash), v->nbits, v->inverse);
-    if (v->k != 7)
-        return bly_classic_all_(v, x, y);
-    return bly_classic_in_(v, &x, &y, 0, 3) && bly_classic_in_(v, &x, &y, 3, 7);
+    return v->k == 7 && bly_classic_even_(y, v->nbits)
+               ? bly_classic_seven_(v, x, y)
+               : bly_classic_all_(v, x, y);
 }
 
 /* The same for an integer, as bly_add_ints() adds it. */
@@ -137,23 +164,27 @@ static inline bool bly_view_classic_has_int(const bly_view_classic *v,
 
 /* ------------------------------------------------------------------ cuckoo */
 
+#define BLY_CUCKOO_C UINT64_C(0x9e3779b97f4a7c15)
+
 /* The first bit of the other bucket of a fingerprint that may be in this one:
  * docs/kinds/cuckoo.md. Bits are subtracted from bits, so that no number of a
- * bucket is needed. Both terms are below 2^63, so the top bit is the sign of
- * their difference; a negative one is less than one table below 0. */
+ * bucket is needed; a negative difference is less than one table below 0. With
+ * bytes for bits, the first byte. Fingerprints differ in random bits already,
+ * and a product spreads them as evenly as can be. */
 static inline uint64_t bly_cuckoo_across_(uint64_t fp, uint64_t bit,
                                           uint64_t nbuckets, uint64_t width,
-                                          uint64_t nbits)
+                                          uint64_t nbits, bool light)
 {
-    const uint64_t sum = 1 + 2 * bly_mulhi(bly_mix64(fp), nbuckets / 2);
-    const uint64_t other = sum * width - bit;
-    return other + (nbits & (0 - (other >> 63)));
+    const uint64_t mixed = light ? fp * BLY_CUCKOO_C : bly_mix64(fp);
+    const uint64_t sum = (1 + 2 * bly_mulhi(mixed, nbuckets / 2)) * width;
+    const uint64_t other = sum - bit, up = other + nbits;
+    return up < other ? up : other; /* the lesser: no branch either */
 }
 
 /* The fingerprint of a hash, from 1 to nprints. */
 static inline uint64_t bly_cuckoo_print_(uint64_t hash, uint64_t nprints)
 {
-    return 1 + ((hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) * nprints >> 32);
+    return 1 + ((hash * BLY_CUCKOO_C >> 32) * nprints >> 32);
 }
 
 /* The highest bit of each slot of a word that is fp; the lowest one set is
@@ -167,16 +198,33 @@ static inline uint64_t bly_cuckoo_hits_(uint64_t w, uint64_t fp, uint64_t ones,
     return (x - ones) & ~x & highs;
 }
 
-static inline bool bly_view_cuckoo_has(const bly_view_cuckoo *v, uint64_t hash)
+/* A bucket begins in byte at / units, at one of its eight bits where units are
+ * bits: 8 or 1, a literal, as is light. */
+static inline __attribute__((always_inline)) bool
+bly_cuckoo_in_(const bly_view_cuckoo *v, uint64_t hash, unsigned units,
+               bool light)
 {
+    const uint64_t width = v->width * units / 8, all = v->nbits * units / 8;
     const uint64_t fp = bly_cuckoo_print_(hash, v->nprints);
-    const uint64_t a = bly_mulhi(hash, v->nbuckets) * v->width;
+    const uint64_t a = bly_mulhi(hash, v->nbuckets) * width;
     const uint64_t b =
-        bly_cuckoo_across_(fp, a, v->nbuckets, v->width, v->nbits);
-    const uint64_t in_a = bly_view_word_(v->buckets + (a >> 3)) >> (a & 7);
-    const uint64_t in_b = bly_view_word_(v->buckets + (b >> 3)) >> (b & 7);
+        bly_cuckoo_across_(fp, a, v->nbuckets, width, all, light);
+    const uint64_t in_a = bly_view_word_(v->buckets + a / units) >> a % units;
+    const uint64_t in_b = bly_view_word_(v->buckets + b / units) >> b % units;
     return (bly_cuckoo_hits_(in_a, fp, v->ones, v->highs) |
             bly_cuckoo_hits_(in_b, fp, v->ones, v->highs)) != 0;
+}
+
+__attribute__((noinline, unused)) static bool
+bly_view_cuckoo_any_(const bly_view_cuckoo *v, uint64_t hash)
+{
+    return bly_cuckoo_in_(v, hash, 8, v->light);
+}
+
+static inline bool bly_view_cuckoo_has(const bly_view_cuckoo *v, uint64_t hash)
+{
+    return v->usual ? bly_cuckoo_in_(v, hash, 1, true)
+                    : bly_view_cuckoo_any_(v, hash);
 }
 
 static inline bool bly_view_cuckoo_has_int(const bly_view_cuckoo *v,
@@ -187,12 +235,14 @@ static inline bool bly_view_cuckoo_has_int(const bly_view_cuckoo *v,
 
 /* ----------------------------------------------------------- fuse and xor */
 
-/* The word from which slots and fingerprint of a key come. */
+/* The word from which slots and fingerprint of a key come. A good hash needs no
+ * more than a product with the seed, which is odd: its high bits depend on all
+ * bits of the hash, and differently for every seed. */
 #define BLY_PEEL_LOW UINT64_C(63)
 
-static inline uint64_t bly_peel_word(uint64_t hash, uint64_t seed)
+static inline uint64_t bly_peel_word(uint64_t hash, uint64_t seed, bool light)
 {
-    return bly_mix64(hash ^ seed) & ~BLY_PEEL_LOW;
+    return (light ? hash * seed : bly_mix64(hash ^ seed)) & ~BLY_PEEL_LOW;
 }
 
 /* A value of it for fingerprints: take its high bits. */
@@ -244,8 +294,11 @@ static inline uint64_t bly_view_cell_(const unsigned char *cells, uint64_t i,
 
 /* Fingerprints of any width, in three or four slots. */
 __attribute__((noinline, cold, unused)) static bool
-bly_view_fuse_any_(const bly_view_fuse *v, uint64_t shard, uint64_t g)
+bly_prints_any_(const bly_view_fuse *v, uint64_t hash)
 {
+    const uint64_t shard = bly_mulhi(hash, v->nshards);
+    const uint64_t g =
+        bly_peel_word(hash, bly_view_word_(v->seeds + shard * 8), v->light);
     const uint64_t first = bly_fuse_first_(g, v->starts);
     uint64_t sum = bly_peel_print(g) >> (64 - v->bits), power = g;
     for (unsigned i = 0; i < v->arity; i++) {
@@ -257,19 +310,39 @@ bly_view_fuse_any_(const bly_view_fuse *v, uint64_t shard, uint64_t g)
     return sum == 0;
 }
 
-static inline bool bly_view_fuse_has(const bly_view_fuse *v, uint64_t hash)
+/* One with the seed and the cells of its shard. */
+static inline bool bly_fuse_in_(const bly_view_fuse *v, uint64_t hash,
+                                uint64_t seed, const unsigned char *cells)
 {
-    const uint64_t shard = v->nshards > 1 ? bly_mulhi(hash, v->nshards) : 0;
-    const uint64_t g =
-        bly_peel_word(hash, bly_view_word_(v->seeds + shard * 8));
-    if (!v->usual)
-        return bly_view_fuse_any_(v, shard, g);
-    const unsigned char *const cells = v->cells + shard * v->nslots;
+    const uint64_t g = bly_peel_word(hash, seed, true);
     const uint64_t a = bly_fuse_first_(g, v->starts);
     const unsigned sum = (unsigned)cells[a] ^
                          cells[bly_fuse_slot_(a, g, 1, v->segment)] ^
                          cells[bly_fuse_slot_(a, g, 2, v->segment)];
-    return sum == bly_peel_print(g) >> 56;
+    return (unsigned char)sum == (unsigned char)(bly_peel_print(g) >> 56);
+}
+
+/* Those of many shards, and rare ones. clang makes vectors of a loop over the
+ * others only where this is a call; gcc makes none anyway. */
+#ifdef __clang__
+#define BLY_VIEW_APART_ __attribute__((noinline, unused)) static
+#else
+#define BLY_VIEW_APART_ static inline
+#endif
+
+BLY_VIEW_APART_ bool bly_view_fuse_any_(const bly_view_fuse *v, uint64_t hash)
+{
+    const uint64_t shard = bly_mulhi(hash, v->nshards);
+    return v->usuals
+               ? bly_fuse_in_(v, hash, bly_view_word_(v->seeds + shard * 8),
+                              v->cells + shard * v->nslots)
+               : bly_prints_any_(v, hash);
+}
+
+static inline bool bly_view_fuse_has(const bly_view_fuse *v, uint64_t hash)
+{
+    return v->usual ? bly_fuse_in_(v, hash, v->seed, v->cells)
+                    : bly_view_fuse_any_(v, hash);
 }
 
 static inline bool bly_view_fuse_has_int(const bly_view_fuse *v, uint64_t key)
@@ -277,19 +350,30 @@ static inline bool bly_view_fuse_has_int(const bly_view_fuse *v, uint64_t key)
     return bly_view_fuse_has(v, bly_int_hash_turned(key, v->turned));
 }
 
-static inline bool bly_view_xor_has(const bly_view_xor *v, uint64_t hash)
+static inline bool bly_xor_in_(const bly_view_xor *v, uint64_t hash,
+                               uint64_t seed, const unsigned char *cells)
 {
-    const uint64_t shard = v->nshards > 1 ? bly_mulhi(hash, v->nshards) : 0;
-    const uint64_t g =
-        bly_peel_word(hash, bly_view_word_(v->seeds + shard * 8));
-    if (!v->usual)
-        return bly_view_fuse_any_(v, shard, g);
-    const unsigned char *const cells = v->cells + shard * v->nslots;
+    const uint64_t g = bly_peel_word(hash, seed, true);
     uint64_t power = g;
     unsigned sum = cells[bly_xor_slot_(&power, 0, v->segment)];
     sum ^= cells[bly_xor_slot_(&power, 1, v->segment)];
     sum ^= cells[bly_xor_slot_(&power, 2, v->segment)];
-    return sum == bly_peel_print(g) >> 56;
+    return (unsigned char)sum == (unsigned char)(bly_peel_print(g) >> 56);
+}
+
+BLY_VIEW_APART_ bool bly_view_xor_any_(const bly_view_xor *v, uint64_t hash)
+{
+    const uint64_t shard = bly_mulhi(hash, v->nshards);
+    return v->usuals
+               ? bly_xor_in_(v, hash, bly_view_word_(v->seeds + shard * 8),
+                             v->cells + shard * v->nslots)
+               : bly_prints_any_(v, hash);
+}
+
+static inline bool bly_view_xor_has(const bly_view_xor *v, uint64_t hash)
+{
+    return v->usual ? bly_xor_in_(v, hash, v->seed, v->cells)
+                    : bly_view_xor_any_(v, hash);
 }
 
 static inline bool bly_view_xor_has_int(const bly_view_xor *v, uint64_t key)

@@ -8,6 +8,7 @@
 #ifndef BLY_BYTES_H
 #define BLY_BYTES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -57,6 +58,24 @@ static inline uint32_t bly_tail32(const unsigned char *p, size_t n, size_t len)
     for (size_t i = 0; i < n; i++)
         word |= (uint32_t)p[i] << 8 * i;
     return word;
+}
+
+/* Are n bytes the same? Of the few that a key has, without a call. */
+static inline bool bly_same_bytes(const void *a, const void *b, size_t n)
+{
+    const unsigned char *const p = a, *const q = b;
+    if (n > 16)
+        return memcmp(p, q, n) == 0;
+    if (n >= 8)
+        return ((bly_load64(p) ^ bly_load64(q)) |
+                (bly_load64(p + n - 8) ^ bly_load64(q + n - 8))) == 0;
+    if (n >= 4)
+        return ((bly_load32(p) ^ bly_load32(q)) |
+                (bly_load32(p + n - 4) ^ bly_load32(q + n - 4))) == 0;
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != q[i])
+            return false;
+    return true;
 }
 
 /* The bits of an IEEE double, and back. */

@@ -64,6 +64,7 @@ typedef struct bly_cuckoo_table {
     unsigned word_bits; /* bits of a word's slots */
     unsigned nwords;    /* words of a bucket */
     bool sorted;
+    bool light; /* how t comes from a fingerprint: bly_cuckoo_across_() */
 } bly_cuckoo_table;
 
 /* Do n slots of f bits, at any multiple of their bits, lie in the 8 bytes that
@@ -85,7 +86,8 @@ static inline bool bly_cuckoo_single(const bly_cuckoo_table *t)
 
 static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
                                                    uint64_t nb, unsigned b,
-                                                   unsigned f, bool sorted)
+                                                   unsigned f, bool sorted,
+                                                   bool light)
 {
     bly_cuckoo_table t = { .data = data,
                            .nb = nb,
@@ -93,7 +95,8 @@ static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
                            .b = b,
                            .f = f,
                            .width = (unsigned)bly_cuckoo_width(b, f, sorted),
-                           .sorted = sorted };
+                           .sorted = sorted,
+                           .light = light };
     unsigned n = b;
     t.nbits = nb * t.width;
     /* b is a power of two, so a bucket is a whole number of equal words. One
@@ -112,6 +115,16 @@ static inline bly_cuckoo_table bly_cuckoo_table_of(unsigned char *data,
 static inline uint64_t bly_cuckoo_load(const bly_cuckoo_table *t, uint64_t bit)
 {
     return bly_load64(t->data + (bit >> 3)) >> (bit & 7);
+}
+
+/* The word of a bucket that is one. Where its width is a literal of whole
+ * bytes, there is nothing to shift. */
+static inline __attribute__((always_inline)) uint64_t
+bly_cuckoo_bucket(const bly_cuckoo_table *t, uint64_t bit)
+{
+    return __builtin_constant_p(t->width) && t->width % 8 == 0
+               ? bly_load64(t->data + (bit >> 3))
+               : bly_cuckoo_load(t, bit);
 }
 
 /* Bits `bit` to `bit + n - 1`; n at most 57. */
@@ -183,9 +196,10 @@ bly_cuckoo_match(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp,
         return (uint64_t)((int)(s[0] == fp) | (int)(s[1] == fp) |
                           (int)(s[2] == fp) | (int)(s[3] == fp));
     }
+    if (single)
+        return bly_cuckoo_hits(t, bly_cuckoo_bucket(t, bit), fp);
     uint64_t hits = 0;
-    const unsigned nwords = single ? 1 : t->nwords;
-    for (unsigned w = 0; w < nwords; w++, bit += t->word_bits)
+    for (unsigned w = 0; w < t->nwords; w++, bit += t->word_bits)
         hits |= bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), fp);
     return hits;
 }
@@ -224,7 +238,7 @@ typedef struct bly_cuckoo_key {
 static inline __attribute__((always_inline)) uint64_t
 bly_cuckoo_other(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp)
 {
-    return bly_cuckoo_across_(fp, bit, t->nb, t->width, t->nbits);
+    return bly_cuckoo_across_(fp, bit, t->nb, t->width, t->nbits, t->light);
 }
 
 /* The bucket comes from the top bits of the hash; the product brings the low

@@ -204,11 +204,11 @@ static void sort_words(const bly_peel *p, const uint64_t *h,
     /* Counts are kept one entry up, so that adding them up leaves in each entry
      * where its part begins. */
     for (size_t i = 0; i < n; i++)
-        next[(bly_peel_word(h[i], seed) >> (64 - bits)) + 1]++;
+        next[(bly_peel_word(h[i], seed, p->light) >> (64 - bits)) + 1]++;
     for (size_t b = 1; b < (size_t)1 << bits; b++)
         next[b] += next[b - 1];
     for (size_t i = 0; i < n; i++) {
-        const uint64_t g = bly_peel_word(h[i], seed);
+        const uint64_t g = bly_peel_word(h[i], seed, p->light);
         const size_t to = next[g >> (64 - bits)]++;
         s->words[to] = g;
         if (values)
@@ -406,9 +406,9 @@ typedef struct peel_job {
 
 /* The seed of an attempt. The order is fixed, so the same keys always give the
  * same bytes. */
-static uint64_t seed_of(unsigned attempt)
+static uint64_t seed_of(const bly_peel *p, unsigned attempt)
 {
-    return bly_mix64(attempt + 1);
+    return bly_mix64(attempt + 1) | p->light;
 }
 
 static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
@@ -421,7 +421,7 @@ static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
     const uint64_t shard = task->first + number;
     bool unique = false;
     unsigned attempt = 0;
-    while (!peel_seeded(task->p, h, values, n, seed_of(attempt), s)) {
+    while (!peel_seeded(task->p, h, values, n, seed_of(task->p, attempt), s)) {
         const size_t before = n;
         if (!unique) {
             const bly_status st = bly_hashes_unique(h, values, &n);
@@ -433,12 +433,16 @@ static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
         if (n == before && ++attempt == MAX_SEEDS)
             return bly_fail(BLY_EFULL,
                             "%zu keys do not fit into a shard of %llu slots; "
-                            "plan for more keys",
-                            n, (unsigned long long)task->p->nslots);
+                            "plan for more keys%s",
+                            n, (unsigned long long)task->p->nslots,
+                            task->p->light ? ", or with mixing=full if their "
+                                             "hashes are not spread over 64 "
+                                             "bits"
+                                           : "");
     }
     const bly_peeled keys = { shard, n, s->words, s->values };
     /* Shards share no byte, so workers need no lock to write them. */
-    bly_store64(task->data + shard * 8, seed_of(attempt));
+    bly_store64(task->data + shard * 8, seed_of(task->p, attempt));
     task->assign(task->ctx, task->p, &keys);
     atomic_fetch_add(&job->distinct, n);
     return BLY_OK;

@@ -9,7 +9,8 @@
  *
  *     h      the hash of the key
  *     shard  = h scaled to the number of shards
- *     g      = mix(h ^ seed of the shard), its lowest six bits cleared
+ *     g      = h times the seed of the shard, which is odd, or as it once was
+ *              mix(h ^ seed); its lowest six bits cleared
  *     slots  = 3 or 4 of the shard's, from g
  *
  * Two geometries. In both a shard is a row of segments of equal length L and a
@@ -51,7 +52,8 @@ typedef struct bly_peel {
     uint64_t segment; /* slots of a segment */
     uint64_t nslots;  /* of a shard: (windows + arity - 1) * segment */
     unsigned arity;
-    bool fuse; /* segment is a power of two */
+    bool fuse;  /* segment is a power of two */
+    bool light; /* g is a product: bly_peel_word() */
 } bly_peel;
 
 /* A key at its slots, counted from the first of the filter. */
@@ -113,7 +115,7 @@ bly_peel_find(const bly_peel *p, unsigned arity, bool fuse,
               const unsigned char *data, uint64_t h, bly_peel_key *out)
 {
     const uint64_t shard = p->nshards > 1 ? bly_peel_shard(p, h) : 0;
-    out->g = bly_peel_word(h, bly_load64(data + shard * 8));
+    out->g = bly_peel_word(h, bly_load64(data + shard * 8), p->light);
     bly_peel_slots(p, arity, fuse, out->g, shard * p->nslots, out->slot);
 }
 

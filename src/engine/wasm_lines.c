@@ -51,9 +51,12 @@ static uint64_t probe(uint64_t *line, uint64_t h, unsigned k, bool add)
     return missing == 0;
 }
 
+/* bly_scale() for a number below 2^32, as that of lines is in 4 GiB: two
+ * multiplications, of which WebAssembly would need four, and a call. */
 WASM_INLINE uint64_t *line_of(uint64_t *words, uint64_t nlines, uint64_t h)
 {
-    return words + bly_scale(h, nlines) * BLY_LINE_WORDS;
+    const uint64_t low = (h & UINT32_MAX) * nlines >> 32;
+    return words + (((h >> 32) * nlines + low) >> 32) * BLY_LINE_WORDS;
 }
 
 WASM_INLINE uint64_t hash_at(const bly_lines_keys *in, size_t i)
@@ -61,18 +64,23 @@ WASM_INLINE uint64_t hash_at(const bly_lines_keys *in, size_t i)
     return in->ints ? bly_int_hash(in->at[i], in->flip) : in->at[i];
 }
 
-/* The answers for keys i to i + m - 1, m at most 64. */
+/* The answers for keys i to i + m - 1, m at most 64. Their hashes come first,
+ * and a word of each line is read: so few instructions a key that many lines
+ * are under way at once. */
 WASM_INLINE uint64_t eights(const bly_lines *a, const bly_lines_keys *in,
                             size_t i, size_t m, bool ints)
 {
     const bly_lines_keys keys = { in->at, in->n, ints, in->flip };
-    uint64_t word = 0;
+    const uint64_t *line[64];
+    uint64_t g[64], word = 0;
     for (size_t t = 0; t < m; t++) {
         const uint64_t h = hash_at(&keys, i + t);
-        word |= eight_set(line_of(a->words, a->nlines, h),
-                          bly_lines_spread(h, BLY_LINES_C1))
-                << t;
+        line[t] = line_of(a->words, a->nlines, h);
+        g[t] = bly_lines_spread(h, BLY_LINES_C1);
+        (void)*(const volatile uint64_t *)line[t];
     }
+    for (size_t t = 0; t < m; t++)
+        word |= eight_set(line[t], g[t]) << t;
     return word;
 }
 
@@ -119,7 +127,9 @@ uint64_t bly_lines_add_wasm(const bly_lines *a, const bly_lines_keys *in,
 bool bly_lines_has_one_wasm(uint64_t *words, uint64_t nlines, unsigned k,
                             uint64_t h)
 {
-    return probe(line_of(words, nlines, h), h, k, false);
+    uint64_t *const line = line_of(words, nlines, h);
+    return k == 8 ? eight_set(line, bly_lines_spread(h, BLY_LINES_C1))
+                  : probe(line, h, k, false);
 }
 
 bool bly_lines_add_one_wasm(uint64_t *words, uint64_t nlines, unsigned k,

@@ -37,6 +37,7 @@ typedef struct cuckoo_eight {
 /* What is the same for all keys, in every lane. */
 typedef struct cuckoo_lanes {
     __m512i nb, half, nprints, width, nbits, ones, highs;
+    bool light;
 } cuckoo_lanes;
 
 BLY_EIGHT cuckoo_lanes cuckoo_lanes_of(const bly_cuckoo_table *t)
@@ -44,14 +45,17 @@ BLY_EIGHT cuckoo_lanes cuckoo_lanes_of(const bly_cuckoo_table *t)
     return (cuckoo_lanes){ bly_eight_all(t->nb),      bly_eight_all(t->nb / 2),
                            bly_eight_all(t->nprints), bly_eight_all(t->width),
                            bly_eight_all(t->nbits),   bly_eight_all(t->ones),
-                           bly_eight_all(t->highs) };
+                           bly_eight_all(t->highs),   t->light };
 }
 
 /* bly_cuckoo_other() of eight fingerprints. */
 BLY_EIGHT __m512i cuckoo_other_eight(const cuckoo_lanes *c, __m512i at,
                                      __m512i fp)
 {
-    const __m512i half = bly_eight_scale(bly_eight_mix(fp), c->half);
+    const __m512i mixed =
+        c->light ? _mm512_mullo_epi64(fp, bly_eight_all(BLY_CUCKOO_C))
+                 : bly_eight_mix(fp);
+    const __m512i half = bly_eight_scale(mixed, c->half);
     const __m512i sum =
         _mm512_add_epi64(bly_eight_all(1), _mm512_add_epi64(half, half));
     /* The sum is below nb and the width small, so a product of 32-bit halves is
@@ -67,7 +71,7 @@ BLY_EIGHT void cuckoo_locate_eight(const cuckoo_lanes *c, __m512i h,
                                    __m512i *at1, __m512i *at2, __m512i *fp)
 {
     const __m512i g = _mm512_srli_epi64(
-        _mm512_mullo_epi64(h, bly_eight_all(UINT64_C(0x9e3779b97f4a7c15))), 32);
+        _mm512_mullo_epi64(h, bly_eight_all(BLY_CUCKOO_C)), 32);
     *fp = _mm512_add_epi64(
         bly_eight_all(1),
         _mm512_srli_epi64(_mm512_mul_epu32(g, c->nprints), 32));

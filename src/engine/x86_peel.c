@@ -16,6 +16,7 @@
 typedef struct peel_layout {
     const unsigned char *data;
     __m512i nshards, nslots, segment, range, mask;
+    bool light;
     bool few; /* one shard, or 2, 4 or 8: by the highest three bits of h */
     __m512i seeds, bases; /* then by these bits: the seed, the first slot */
 } peel_layout;
@@ -32,6 +33,7 @@ BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
         .range = bly_eight_all(fuse ? p->windows * p->segment : p->segment),
         .mask = bly_eight_all(p->segment - 1),
         .few = p->nshards <= 8 && !(p->nshards & (p->nshards - 1)),
+        .light = p->light,
     };
     /* A power of two of shards, eight at most, is chosen by the top three bits
      * of the hash. Seeds and first slots then fit a register each, indexed by
@@ -96,9 +98,10 @@ BLY_EIGHT peel_eight peel_find_eight(const peel_layout *l, __m512i hash,
         base = _mm512_mul_epu32(shard, l->nslots);
     }
     /* bly_peel_word(), eight times. */
-    const __m512i g =
-        _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW),
-                            bly_eight_mix(_mm512_xor_si512(hash, seed)));
+    const __m512i mixed = l->light
+                              ? _mm512_mullo_epi64(hash, seed)
+                              : bly_eight_mix(_mm512_xor_si512(hash, seed));
+    const __m512i g = _mm512_andnot_si512(bly_eight_all(BLY_PEEL_LOW), mixed);
     keys.g = g;
     peel_slots_eight(l, g, base, arity, fuse, keys.slot);
     return keys;

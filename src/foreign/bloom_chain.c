@@ -509,9 +509,6 @@ static void chain_put(bly_foreign *f, const uint64_t *h)
  * kept the rest is computed when it is needed. */
 enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 12 };
 
-/* Bytes of a link that a cache holds: there is nothing to fetch. */
-#define CHAIN_NEAR ((uint64_t)1 << 20)
-
 typedef struct chain_places {
     const bly_chain_link *l;
     bool valkey;
@@ -567,7 +564,7 @@ static bool links_have(const bly_foreign *f, size_t end, const uint64_t *h)
 {
     for (size_t i = end; i-- > 0;) {
         const bly_chain_link *const l = &bly_chain_links(f)[i];
-        if (l->bits <= 8 * CHAIN_NEAR) {
+        if (l->bits <= 8 * BLY_CHAIN_NEAR) {
             if (link_has(f, i, h))
                 return true;
             continue;
@@ -627,7 +624,7 @@ static void links_ask(const bly_foreign *f, size_t begin, size_t end,
 {
     for (size_t i = end; i-- > begin;) {
         const bly_chain_link *const l = &bly_chain_links(f)[i];
-        if (l->bits <= 8 * CHAIN_NEAR) {
+        if (l->bits <= 8 * BLY_CHAIN_NEAR) {
             near_ask(bly_chain_is_valkey(f), l, keys, n, found);
             continue;
         }

@@ -26,6 +26,9 @@
 
 #define BLY_CHAIN_MAX_LINKS ((uint64_t)1 << 16)
 
+/* Bytes of a link that a cache holds: there is nothing to fetch. */
+#define BLY_CHAIN_NEAR ((uint64_t)1 << 20)
+
 /* The options that chains of both begin with. */
 enum {
     BLY_CHAIN_KEYS,

@@ -55,6 +55,12 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
         return bly_fail_null("f");
     if (!bly_row_of(f)->copy || (!bly_foreign_opened(f) && !f->planned))
         return cannot(f, "is not copied");
+    return bly_foreign_copy_by(f, bly_row_of(f)->copy, out);
+}
+
+bly_status bly_foreign_copy_by(const bly_foreign *f, bly_foreign_copier *copy,
+                               bly_foreign **out)
+{
     const bly_foreign_spec spec = { .format = bly_row_of(f)->name,
                                     .max_bytes = bly_foreign_most(f),
                                     .mem = f->mem };
@@ -64,7 +70,7 @@ bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out)
         return st;
     to->form = f->form; /* and else the options are in what is copied */
     to->nadded = f->nadded;
-    return handed(bly_row_of(f)->copy(f, to), to, out);
+    return handed(copy(f, to), to, out);
 }
 
 bly_status bly_foreign_edit_sized(const bly_foreign_spec *spec,
@@ -169,17 +175,22 @@ static size_t keys_fetch(const bly_foreign *f, const bly_bytes *texts, size_t n,
                          bly_scratch *s, bly_foreign_key *keys, bly_status *st)
 {
     const bly_format *const row = bly_row_of(f);
-    const size_t most = row->encode || f->form != BLY_KEY_BYTES ? 1 : FETCHED;
-    size_t i = 0;
-    for (; i < n && i < most; i++) {
-        *st = row->fetch ? bly_foreign_encode_key(f, texts[i], s, &keys[i])
-                         : bly_foreign_read_key(f, texts[i], s, &keys[i]);
-        if (*st)
-            break;
-        if (row->fetch)
-            row->fetch(f, &keys[i]);
+    const bool as_is = !row->encode && f->form == BLY_KEY_BYTES;
+    const size_t most = !as_is ? 1 : n < FETCHED ? n : FETCHED;
+    if (as_is && row->fetch) {
+        for (size_t i = 0; i < most; i++) {
+            keys[i].bytes = texts[i].ptr;
+            keys[i].len = texts[i].len;
+        }
+        row->fetch(f, keys, most);
+        return most;
     }
-    return i;
+    for (size_t i = 0; i < most; i++) {
+        *st = bly_foreign_read_key(f, texts[i], s, &keys[i]);
+        if (*st)
+            return i;
+    }
+    return most;
 }
 
 bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
@@ -202,25 +213,46 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
     return st;
 }
 
-bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
-                                const uint64_t *by, size_t n, uint64_t *now)
+bly_status bly_foreign_increase_each(bly_foreign *f, const bly_bytes *keys,
+                                     const uint64_t *by, size_t n,
+                                     bly_foreign_raised *each, void *ctx)
 {
-    if (!f || ((!keys || !now) && n))
-        return bly_fail_null("f or keys or now");
+    if (!f || ((!keys || !each) && n))
+        return bly_fail_null("f or keys or each");
+    const bly_format *const row = bly_row_of(f);
     bly_scratch scratch = { .mem = f->mem };
-    bly_status st =
-        foreign_can_change(f, bly_row_of(f)->increase, "counts nothing up");
+    bly_status st = foreign_can_change(f, row->increase, "counts nothing up");
     for (size_t at = 0, some; at < n && !st; at += some) {
         bly_foreign_key fetched[FETCHED];
         some = keys_fetch(f, keys + at, n - at, &scratch, fetched, &st);
         bly_status failed = BLY_OK;
-        for (size_t i = 0; i < some && !failed; i++)
-            failed = bly_row_of(f)->increase(f, &fetched[i],
-                                             by ? by[at + i] : 1, &now[at + i]);
+        for (size_t i = 0; i < some && !failed; i++) {
+            bly_bytes left = { NULL, 0 };
+            uint64_t now;
+            failed = row->increase(f, &fetched[i], by ? by[at + i] : 1, &now);
+            if (!failed && row->left)
+                row->left(f, &left);
+            if (!failed)
+                each(ctx, at + i, now, left);
+        }
         st = failed ? failed : st;
     }
     bly_mem_release(f->mem, scratch.at, scratch.room);
     return st;
+}
+
+static void keep_count(void *now, size_t i, uint64_t count, bly_bytes left)
+{
+    (void)left;
+    ((uint64_t *)now)[i] = count;
+}
+
+bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
+                                const uint64_t *by, size_t n, uint64_t *now)
+{
+    return !now && n
+               ? bly_fail_null("now")
+               : bly_foreign_increase_each(f, keys, by, n, keep_count, now);
 }
 
 bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,

@@ -542,6 +542,19 @@ bly_status bly_foreign_encode_key(const bly_foreign *f, bly_bytes text,
                                       : BLY_OK;
 }
 
+void bly_foreign_note_take(const bly_foreign *f, bly_foreign_note *out)
+{
+    *out = (bly_foreign_note){ .row = f->row };
+    if (bly_row_of(f)->note && f->form == BLY_KEY_BYTES)
+        bly_row_of(f)->note(f, out);
+}
+
+void bly_foreign_expect(const bly_foreign_note *note, bly_bytes key)
+{
+    if (note->nplaces)
+        bly_format_rows[note->row]->expect(note, key);
+}
+
 bly_status bly_foreign_read_key(const bly_foreign *f, bly_bytes text,
                                 bly_scratch *s, bly_foreign_key *key)
 {

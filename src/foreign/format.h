@@ -159,6 +159,9 @@ typedef struct bly_array {
     uint64_t nbytes;
 } bly_array;
 
+/* Fill an empty one from another. */
+typedef bly_status bly_foreign_copier(const bly_foreign *f, bly_foreign *to);
+
 typedef struct bly_format {
     const char *name, *systems, *summary;
     const bly_param *options; /* the one called `keys` is foreign.c's */
@@ -259,10 +262,15 @@ typedef struct bly_format {
     uint64_t (*count)(const bly_foreign *f, const bly_foreign_key *key);
     void (*compact)(bly_foreign *f);
 
-    /* Instead of hash() before increase() and count() of a key, which may look
-     * at more of it than ask() does: the same, and what they look at is
+    /* bly_foreign_note_take(), of which out->row is filled in already, and
+     * bly_foreign_expect(). */
+    void (*note)(const bly_foreign *f, bly_foreign_note *out);
+    void (*expect)(const bly_foreign_note *note, bly_bytes key);
+
+    /* Instead of hash() before increase() and count() of n keys, which may look
+     * at more of them than ask() does: the same, and what they look at is
      * fetched. NULL: hash() is all. */
-    void (*fetch)(const bly_foreign *f, bly_foreign_key *key);
+    void (*fetch)(const bly_foreign *f, bly_foreign_key *keys, size_t n);
 
     /* Add a key so many times; *now becomes what it counts. f as the weighted
      * sum of n others, of which it may be one; BLY_EUNFIT, BLY_ERANGE. */
@@ -270,6 +278,22 @@ typedef struct bly_format {
                            uint64_t by, uint64_t *now);
     bly_status (*sum)(bly_foreign *f, const bly_foreign *const *from,
                       const int64_t *weights, size_t n);
+
+    /* The same in parts, for sums.c: whether f is of the shape of the others;
+     * `count` cells from `first` on, in a sketch of that shape or, where it is
+     * NULL, whether they fit; the sum of what was added to them. Which cell of
+     * a row a key has, UINT64_MAX if there is no such row. A number that no
+     * other sketch of this process has or had. */
+    bly_foreign_copier *sum_blank; /* an empty one of the shape of f */
+    bly_status (*sum_fit)(const bly_foreign *f, const bly_foreign *const *from,
+                          size_t n);
+    bly_status (*sum_some)(bly_foreign *to, const bly_foreign *const *from,
+                           const int64_t *weights, size_t n, uint64_t first,
+                           uint64_t count);
+    bly_status (*sum_total)(const bly_foreign *const *from,
+                            const int64_t *weights, size_t n, uint64_t *total);
+    uint64_t (*cell)(const bly_foreign *f, bly_bytes key, uint64_t row);
+    uint64_t (*id)(const bly_foreign *f);
 
     /* The key that the last increase() pushed off its list; those that are on
      * it, heaviest first, unless out is NULL, and their number. */
@@ -282,7 +306,7 @@ typedef struct bly_format {
     bly_status (*scales)(bly_foreign *f, uint64_t to, uint64_t *holds);
 
     /* The same with arrays of its own, in an empty one. */
-    bly_status (*copy)(const bly_foreign *f, bly_foreign *to);
+    bly_foreign_copier *copy;
 
     /* Its bytes as the other system counts them, structures included: what
      * bly_foreign_most() is compared with. NULL: those of its arrays. */
@@ -355,6 +379,10 @@ static inline const bly_format *bly_row_of(const bly_foreign *f)
 {
     return bly_format_rows[f->row];
 }
+
+/* A new one of the format of f, which copy() fills. */
+bly_status bly_foreign_copy_by(const bly_foreign *f, bly_foreign_copier *copy,
+                               bly_foreign **out);
 
 /* -- for formats -------------------------------------------------------- */
 

@@ -294,18 +294,44 @@ static void redisbloom_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_real(out, "fpr_of_chain", bly_chain_rate(f));
 }
 
+static void redisbloom_hash64(const void *bytes, size_t len, uint64_t h[2])
+{
+    h[0] = bly_murmur64a(bytes, len, UINT64_C(0xc6a4a7935bd1e995));
+    h[1] = bly_murmur64a(bytes, len, h[0]);
+}
+
 static void redisbloom_hash(const bly_foreign *f, bly_foreign_key *key)
 {
     /* The size of a new one may not be known yet. */
     if (!f->own || f->flags & REDISBLOOM_HASH64) {
-        key->h[0] =
-            bly_murmur64a(key->bytes, key->len, UINT64_C(0xc6a4a7935bd1e995));
-        key->h[1] = bly_murmur64a(key->bytes, key->len, key->h[0]);
+        redisbloom_hash64(key->bytes, key->len, key->h);
     } else {
         const uint32_t a = bly_murmur2(key->bytes, key->len, 0x9747b28c);
         key->h[0] = a;
         key->h[1] = bly_murmur2(key->bytes, key->len, a);
     }
+}
+
+/* The newest link is what most keys are looked for in. */
+static void redisbloom_note(const bly_foreign *f, bly_foreign_note *out)
+{
+    if (!f->own || !f->nparts || !(f->flags & REDISBLOOM_HASH64))
+        return;
+    const bly_chain_link *const l = &bly_chain_links(f)[f->nparts - 1];
+    const bly_modulus range = bly_chain_range(l);
+    out->array = l->data;
+    out->range = range.n;
+    out->inverse = range.inverse;
+    out->nplaces = l->bits > 8 * BLY_CHAIN_NEAR ? (uint32_t)l->hashes : 0;
+}
+
+static void redisbloom_expect(const bly_foreign_note *note, bly_bytes key)
+{
+    const bly_modulus range = { note->range, note->inverse };
+    uint64_t h[2];
+    redisbloom_hash64(key.ptr, key.len, h);
+    for (uint32_t i = 0; i < note->nplaces; i++)
+        __builtin_prefetch(note->array + bly_mod(h[0] + i * h[1], range) / 8);
 }
 
 /* An empty chain by the options. */
@@ -347,6 +373,8 @@ const bly_format bly_format_redisbloom = {
     .part_name = bly_chain_name,
     .describe = redisbloom_describe,
     .hash = redisbloom_hash,
+    .note = redisbloom_note,
+    .expect = redisbloom_expect,
     .test = bly_chain_test,
     .plan = redisbloom_plan,
     .nhash = 2,

@@ -7,17 +7,19 @@
  *
  * Redis has no dump of one, so there is no file: it is kept in records.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/bits.h"
 #include "engine/murmur2.h"
 #include "foreign/format.h"
+#include "foreign/hashes.h"
 
 #define REDISCMS_CEILING UINT32_MAX
 
 typedef struct rediscms {
     uint64_t width, depth;
-    uint32_t inverse; /* UINT32_MAX / width */
+    uint64_t id;      /* no other of the process has it */
     uint32_t cells[]; /* row after row */
 } rediscms;
 
@@ -43,6 +45,7 @@ static void rediscms_close(bly_foreign *f)
 
 static bly_status rediscms_new(bly_foreign *f, uint64_t width, uint64_t depth)
 {
+    static _Atomic uint64_t nmade;
     rediscms *s;
     if (!width || !depth || width > SIZE_MAX / 8 / depth)
         return bly_fail(BLY_ERANGE, "a sketch of no cells, or of more than "
@@ -54,7 +57,7 @@ static bly_status rediscms_new(bly_foreign *f, uint64_t width, uint64_t depth)
     s = f->own;
     s->width = width;
     s->depth = depth;
-    s->inverse = (uint32_t)(UINT32_MAX / width);
+    s->id = ++nmade;
     return BLY_OK;
 }
 
@@ -99,26 +102,23 @@ static void rediscms_describe(const bly_foreign *f, bly_facts *out)
 
 /* ----------------------------------------------------------------- counting */
 
-/* The columns of a key in rows first to first + 7: a hash has 32 bits, so that
- * they have no more. */
-static void rediscms_columns(const rediscms *s, const bly_foreign_key *key,
-                             uint64_t first, uint32_t columns[8])
+/* For the columns of keys in rows first to first + 7: a hash has 32 bits, so
+ * that a row has no more cells that are used. */
+static void rediscms_lanes(const rediscms *s, uint64_t first,
+                           bly_murmur2_lanes *lanes)
 {
-    static const uint32_t usual[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    const uint32_t *seeds = usual;
-    uint32_t later[8];
-    if (first) {
-        for (uint32_t i = 0; i < 8; i++)
-            later[i] = (uint32_t)first + i;
-        seeds = later;
-    }
-    const bly_murmur2_row *const row = bly_murmur2_best();
-    row->eight(key->bytes, key->len, seeds, columns);
-    if (s->width <= UINT32_C(1) << 31)
-        row->remainders(columns, (uint32_t)s->width, s->inverse);
-    else
-        for (uint32_t i = 0; i < 8; i++)
-            columns[i] = (uint32_t)(columns[i] % s->width);
+    bly_murmur2_lanes_set(
+        lanes, (uint32_t)first,
+        s->width <= BLY_MURMUR2_MAX_DIVISOR ? (uint32_t)s->width : 0);
+}
+
+static void rediscms_columns(const rediscms *s, const bly_foreign_key *key,
+                             const bly_murmur2_lanes *lanes,
+                             uint32_t columns[8])
+{
+    bly_murmur2_best()->eight(key->bytes, key->len, lanes, columns);
+    for (uint32_t i = 0; i < 8 && s->width > BLY_MURMUR2_MAX_DIVISOR; i++)
+        columns[i] = (uint32_t)(columns[i] % s->width);
 }
 
 /* Bytes that a cache holds: there is nothing to fetch. */
@@ -126,14 +126,19 @@ static void rediscms_columns(const rediscms *s, const bly_foreign_key *key,
 
 /* A key comes with its columns in the first eight rows, which are all, mostly.
  */
-static void rediscms_fetch(const bly_foreign *f, bly_foreign_key *key)
+static void rediscms_fetch(const bly_foreign *f, bly_foreign_key *keys,
+                           size_t n)
 {
     const rediscms *const s = f->own;
-    rediscms_columns(s, key, 0, key->rows);
+    bly_murmur2_lanes lanes;
+    rediscms_lanes(s, 0, &lanes);
+    for (size_t i = 0; i < n; i++)
+        rediscms_columns(s, &keys[i], &lanes, keys[i].rows);
     if (rediscms_bytes(s) <= REDISCMS_NEAR)
         return;
-    for (uint64_t row = 0; row < 8 && row < s->depth; row++)
-        __builtin_prefetch(&s->cells[row * s->width + key->rows[row]]);
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t row = 0; row < 8 && row < s->depth; row++)
+            __builtin_prefetch(&s->cells[row * s->width + keys[i].rows[row]]);
 }
 
 /* Add to the cells of a key, and its count. */
@@ -145,7 +150,9 @@ rediscms_walk(rediscms *s, const bly_foreign_key *key, uint64_t by)
     uint32_t *cells = s->cells;
     for (uint64_t row = 0; row < s->depth; row++, cells += s->width) {
         if (row && row % 8 == 0) {
-            rediscms_columns(s, key, row, more);
+            bly_murmur2_lanes lanes;
+            rediscms_lanes(s, row, &lanes);
+            rediscms_columns(s, key, &lanes, more);
             columns = more;
         }
         uint32_t *const cell = cells + columns[row % 8];
@@ -254,40 +261,97 @@ static bool rediscms_block(const bly_foreign *const *from,
     return all <= REDISCMS_CEILING;
 }
 
-/* Two passes: whether every sum fits, then the sums. Cells are read before they
- * are written, so that the destination may be a source. */
-static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
-                               const int64_t *weights, size_t n)
+static bly_status rediscms_overflow(void)
 {
-    rediscms *const s = f->own;
-    const size_t ncells = (size_t)(s->width * s->depth);
+    return bly_fail(BLY_ERANGE, "a sum that no counter holds");
+}
+
+static bly_status rediscms_total(const bly_foreign *const *from,
+                                 const int64_t *weights, size_t n,
+                                 uint64_t *total)
+{
+    return rediscms_weighted(from, weights, n, SIZE_MAX, INT64_MAX, total)
+               ? BLY_OK
+               : rediscms_overflow();
+}
+
+/* Cells are read before they are written, so that the destination may be a
+ * source; memory that nobody wrote to stays so. */
+static bly_status rediscms_sum_some(bly_foreign *to,
+                                    const bly_foreign *const *from,
+                                    const int64_t *weights, size_t n,
+                                    uint64_t first, uint64_t count)
+{
     const bool small = weights_are_small(weights, n);
-    uint64_t sums[REDISCMS_BLOCK], total;
+    uint64_t sums[REDISCMS_BLOCK];
+    for (uint64_t end = first + count; first < end; first += REDISCMS_BLOCK) {
+        const size_t some = end - first < REDISCMS_BLOCK ? (size_t)(end - first)
+                                                         : REDISCMS_BLOCK;
+        if (!rediscms_block(from, weights, n, small, (size_t)first, some, sums))
+            return rediscms_overflow();
+        uint32_t *const cells =
+            to ? ((rediscms *)to->own)->cells + first : NULL;
+        for (size_t i = 0; i < some && cells; i++)
+            if (cells[i] != sums[i]) {
+                cells[i] = (uint32_t)sums[i];
+                to->nchanges++;
+            }
+    }
+    return BLY_OK;
+}
+
+static bly_status rediscms_blank(const bly_foreign *f, bly_foreign *to)
+{
+    const rediscms *const s = f->own;
+    to->nadded = 0;
+    return rediscms_new(to, s->width, s->depth);
+}
+
+static bly_status rediscms_fit(const bly_foreign *f,
+                               const bly_foreign *const *from, size_t n)
+{
+    const rediscms *const s = f->own;
     for (size_t i = 0; i < n; i++) {
         const rediscms *const other = from[i]->own;
         if (other->width != s->width || other->depth != s->depth)
             return bly_fail(BLY_EUNFIT, "sketches of other dimensions");
     }
-    bool fits =
-        rediscms_weighted(from, weights, n, SIZE_MAX, INT64_MAX, &total);
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t c = 0; c < ncells && fits; c += REDISCMS_BLOCK) {
-            const size_t some =
-                ncells - c < REDISCMS_BLOCK ? ncells - c : REDISCMS_BLOCK;
-            fits = rediscms_block(from, weights, n, small, c, some, sums);
-            for (size_t i = 0; i < some && pass; i++) {
-                if (s->cells[c + i] == sums[i])
-                    continue; /* memory that nobody wrote to stays so */
-                s->cells[c + i] = (uint32_t)sums[i];
-                f->nchanges++;
-            }
-        }
-        if (!fits)
-            return bly_fail(BLY_ERANGE, "a sum that no counter holds");
-    }
+    return BLY_OK;
+}
+
+/* Two passes: whether every sum fits, then the sums. */
+static bly_status rediscms_sum(bly_foreign *f, const bly_foreign *const *from,
+                               const int64_t *weights, size_t n)
+{
+    const rediscms *const s = f->own;
+    const uint64_t ncells = s->width * s->depth;
+    uint64_t total;
+    bly_status st = rediscms_fit(f, from, n);
+    if (!st)
+        st = rediscms_total(from, weights, n, &total);
+    if (!st)
+        st = rediscms_sum_some(NULL, from, weights, n, 0, ncells);
+    if (!st)
+        st = rediscms_sum_some(f, from, weights, n, 0, ncells);
+    if (st)
+        return st;
     f->nchanges += f->nadded != total;
     f->nadded = total;
     return BLY_OK;
+}
+
+static uint64_t rediscms_cell(const bly_foreign *f, bly_bytes key, uint64_t row)
+{
+    const rediscms *const s = f->own;
+    return row < s->depth
+               ? row * s->width +
+                     bly_murmur2(key.ptr, key.len, (uint32_t)row) % s->width
+               : UINT64_MAX;
+}
+
+static uint64_t rediscms_id(const bly_foreign *f)
+{
+    return ((const rediscms *)f->own)->id;
 }
 
 /* ------------------------------------------------------------------ records */
@@ -339,6 +403,12 @@ const bly_format bly_format_rediscms = {
     .increase = rediscms_increase,
     .count = rediscms_count,
     .sum = rediscms_sum,
+    .sum_blank = rediscms_blank,
+    .sum_fit = rediscms_fit,
+    .sum_some = rediscms_sum_some,
+    .sum_total = rediscms_total,
+    .cell = rediscms_cell,
+    .id = rediscms_id,
     .copy = rediscms_copy,
     .array = rediscms_array,
     .move = rediscms_move,

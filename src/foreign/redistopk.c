@@ -53,9 +53,9 @@ typedef struct heavy_entry {
  * if there is one. */
 typedef struct redistopk {
     uint32_t k, width, depth;
-    uint32_t inverse; /* UINT32_MAX / width */
-    uint32_t nslots;  /* of the index: a power of two, or 0 */
+    uint32_t nslots; /* of the index: a power of two, or 0 */
     bool has_left;
+    bool has_twins; /* perhaps: a record had a key twice */
     double decay;
     uint64_t state;           /* of the generator */
     uint64_t nlisted, nbytes; /* keys on the list, and memory of these */
@@ -223,7 +223,6 @@ static bly_status redistopk_new(bly_foreign *f, uint64_t k, uint64_t width,
     t->width = (uint32_t)width;
     t->depth = (uint32_t)depth;
     t->nslots = redistopk_nslots(k);
-    t->inverse = UINT32_MAX / t->width;
     t->power[0] = t->decay = decay;
     for (int i = 1; i < REDISTOPK_POWERS; i++)
         t->power[i] = t->power[i - 1] * t->power[i - 1];
@@ -282,6 +281,7 @@ static bly_status redistopk_copy(const bly_foreign *f, bly_foreign *to)
         return st;
     redistopk *const t = to->own;
     t->state = from->state;
+    t->has_twins = from->has_twins;
     memcpy(redistopk_buckets(t), redistopk_buckets(from), redistopk_bytes(t));
     for (uint64_t i = 0; i < t->k && !st; i++) {
         const heavy_entry *const e = &from->heap[i];
@@ -380,19 +380,21 @@ static void redistopk_hash(const bly_foreign *f, bly_foreign_key *key)
         bly_murmur2(key->bytes, key->len, REDISTOPK_SEED);
 }
 
-static void redistopk_fetch(const bly_foreign *f, bly_foreign_key *key)
+static void redistopk_fetch(const bly_foreign *f, bly_foreign_key *keys,
+                            size_t n)
 {
-    static const uint32_t seeds[8] = { 0, 1, 2, 3, 4, 5, 6, REDISTOPK_SEED };
     const redistopk *const t = f->own;
+    const bool far = t->width > BLY_MURMUR2_MAX_DIVISOR;
     const bly_murmur2_row *const row = bly_murmur2_best();
-    row->eight(key->bytes, key->len, seeds, key->rows);
-    const uint32_t print = key->rows[REDISTOPK_ROWS];
-    if (t->width <= UINT32_C(1) << 31)
-        row->remainders(key->rows, t->width, t->inverse);
-    else
-        for (int i = 0; i < REDISTOPK_ROWS; i++)
-            key->rows[i] %= t->width;
-    key->rows[REDISTOPK_ROWS] = print;
+    bly_murmur2_lanes lanes;
+    bly_murmur2_lanes_set(&lanes, 0, far ? 0 : t->width);
+    lanes.seeds[REDISTOPK_ROWS] = REDISTOPK_SEED;
+    lanes.divisors[REDISTOPK_ROWS] = lanes.inverses[REDISTOPK_ROWS] = 0;
+    for (size_t i = 0; i < n; i++) {
+        row->eight(keys[i].bytes, keys[i].len, &lanes, keys[i].rows);
+        for (int j = 0; j < REDISTOPK_ROWS && far; j++)
+            keys[i].rows[j] %= t->width;
+    }
 }
 
 static uint32_t redistopk_print(const bly_foreign_key *key)
@@ -404,7 +406,7 @@ static bool redistopk_is(const heavy_entry *e, const bly_foreign_key *key)
 {
     return e->print == redistopk_print(key) && e->key &&
            e->key->n == key->len &&
-           (!key->len || memcmp(e->key->bytes, key->bytes, key->len) == 0);
+           bly_same_bytes(e->key->bytes, key->bytes, key->len);
 }
 
 /* The first of the heap, if a record that somebody made has a key twice. */
@@ -416,8 +418,11 @@ static heavy_entry *redistopk_find(redistopk *t, const bly_foreign_key *key)
         uint32_t s = redistopk_home(t, redistopk_print(key));
         for (; slots[s]; s = (s + 1) & (t->nslots - 1))
             if (slots[s] - 1 < first &&
-                redistopk_is(&t->heap[slots[s] - 1], key))
+                redistopk_is(&t->heap[slots[s] - 1], key)) {
                 first = slots[s] - 1;
+                if (!t->has_twins)
+                    break;
+            }
         return first < t->k ? &t->heap[first] : NULL;
     }
     for (uint64_t i = 0; i < t->k; i++)
@@ -436,17 +441,14 @@ static heavy_bucket *redistopk_at(const redistopk *t,
     return &redistopk_buckets(t)[row * t->width + column];
 }
 
-/* Add n to the bucket of one row; what the key counts there. */
-static uint32_t redistopk_bucket_add(redistopk *t, heavy_bucket *b,
-                                     uint32_t print, uint32_t n)
+/* A bucket that is empty, or another's: add n to it; what the key then counts
+ * there. */
+static uint32_t redistopk_take(redistopk *t, heavy_bucket *b, uint32_t print,
+                               uint32_t n)
 {
     if (b->count == 0) {
         *b = (heavy_bucket){ print, n };
         return n;
-    }
-    if (b->print == print) {
-        b->count = n > UINT32_MAX - b->count ? UINT32_MAX : b->count + n;
-        return b->count;
     }
     for (; n; n--)
         if (redistopk_random(t) < redistopk_chance(t, b->count) &&
@@ -455,6 +457,14 @@ static uint32_t redistopk_bucket_add(redistopk *t, heavy_bucket *b,
             return n;
         }
     return 0;
+}
+
+static inline __attribute__((always_inline)) uint32_t
+redistopk_bucket_add(redistopk *t, heavy_bucket *b, uint32_t print, uint32_t n)
+{
+    if (b->print != print || b->count == 0)
+        return redistopk_take(t, b, print, n);
+    return b->count = n > UINT32_MAX - b->count ? UINT32_MAX : b->count + n;
 }
 
 static uint64_t redistopk_count(const bly_foreign *f,
@@ -482,11 +492,20 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
         *now = redistopk_count(f, key);
         return BLY_OK;
     }
-    const bly_status st = heavy_room(f, &t->spare, key->len);
-    if (st)
-        return st;
+    if (!t->spare || t->spare->room <= key->len) {
+        const bly_status st = heavy_room(f, &t->spare, key->len);
+        if (st)
+            return st;
+    }
     f->nchanges++;
-    for (uint64_t row = 0; row < t->depth; row++) {
+    heavy_bucket *buckets = redistopk_buckets(t);
+    for (uint32_t row = 0; row < t->depth && row < REDISTOPK_ROWS; row++) {
+        const uint32_t own =
+            redistopk_bucket_add(t, buckets + key->rows[row], print, n);
+        most = own > most ? own : most;
+        buckets += t->width;
+    }
+    for (uint32_t row = REDISTOPK_ROWS; row < t->depth; row++) {
         const uint32_t own =
             redistopk_bucket_add(t, redistopk_at(t, key, row), print, n);
         most = own > most ? own : most;
@@ -628,8 +647,13 @@ static bool redistopk_restore_keys(bly_foreign *f,
                 heavy_set(e->key, key, n - 1);
             e->print = bly_load32(heap);
             e->count = count;
-            if (ok)
+            if (ok && t->nslots) {
+                bly_foreign_key same = { .bytes = (unsigned char *)key,
+                                         .len = n - 1 };
+                same.rows[REDISTOPK_ROWS] = e->print;
+                t->has_twins |= redistopk_find(t, &same) != NULL;
                 redistopk_enter(t, (uint32_t)i);
+            }
             t->nlisted++;
             t->nbytes += ok ? sizeof *e->key + e->key->room : 0;
         }

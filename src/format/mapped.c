@@ -162,3 +162,12 @@ bly_status bly_clone(const bly_filter *f, bly_filter **out)
     const bly_status st = bly_verify(f);
     return st ? st : bly_filter_copy(f, out);
 }
+
+bly_status bly_cloning_new(const bly_filter *f, bly_cloning **out)
+{
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    const bly_status st = bly_verify(f);
+    return st ? st : bly_filter_cloning(f, out);
+}

@@ -57,6 +57,17 @@ typedef struct reader {
     bly_summing sum; /* and this is the sum of it so far */
 } reader;
 
+/* Where the file lies in memory, if it is mapped. */
+static unsigned char *map_of(const bly_source *src)
+{
+#ifdef __wasm__ /* where nothing is */
+    (void)src;
+    return NULL;
+#else
+    return src->map;
+#endif
+}
+
 /* The source ends before byte `needs` of the file. */
 static bly_status ends_early(const reader *r, uint64_t needs)
 {
@@ -245,7 +256,7 @@ static bly_status fetch_coded(reader *r, const bly_record *rec, bly_filter *f)
     f->coded = true;
     /* From an array as it lies there; but a mapped file may change between
      * the checksum and the decoder, so of that both see one copy. */
-    if (r->src->bytes && !r->src->map) {
+    if (r->src->bytes && !map_of(r->src)) {
         const unsigned char *const coded = r->src->bytes + r->at;
         if (r->compact)
             bly_summing_add(&r->sum, coded, (size_t)rec->nstored);
@@ -301,7 +312,7 @@ static bly_status map_payload(reader *r, const bly_record *rec,
     bly_status st = outside ? bly_filter_body_for(f, NULL) : BLY_ENOMEM;
     if (st)
         return st;
-    f->data = r->src->map + offset;
+    f->data = map_of(r->src) + offset;
     f->readonly = true;
     outside->payload_sum = rec->payload_sum;
     r->at += nbytes;
@@ -340,7 +351,7 @@ static bly_status read_payload(reader *r, const bly_record *rec,
                         (unsigned long long)r->held, (unsigned long long)limit);
     const bly_status st =
         rec->encoding ? fetch_coded(r, rec, f) : fetch_body(r, f);
-    if (!st && r->src->map)
+    if (!st && map_of(r->src))
         return seal_copy(f);
     if (st || rec->encoding || r->compact)
         return st;
@@ -361,7 +372,7 @@ static bly_status fetch_payload(reader *r, const bly_record *rec, bly_filter *f)
     if (rec->summed)
         st = fetch_table(r, rec, bly_filter_mem(f), &table);
     if (!st)
-        st = r->src->map && !rec->encoding && !r->compact
+        st = map_of(r->src) && !rec->encoding && !r->compact
                  ? map_payload(r, rec, &table, f)
                  : read_payload(r, rec, &table, f);
     bly_block_free(bly_filter_mem(f), &table);
@@ -406,7 +417,7 @@ static bly_status admit_record(reader *r, const bly_record *rec, unsigned depth)
         if (rec->hash_id == BLY_HASH_GROUPED && !rec->kind->group)
             return bly_damaged("kind and hash do not fit");
         r->alone = rec->nlayers == 0;
-        if (r->how.shared && !r->src->map &&
+        if (r->how.shared && !map_of(r->src) &&
             !bly_shape_shares(rec->kind, &rec->shape))
             return bly_fail(BLY_ENOTSUP,
                             "filters of kind %s cannot be shared "
@@ -455,7 +466,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_record *own,
         .fpr = rec.fpr,
         .hasher = r->hasher,
         .secret_check = rec.secret_check,
-        .shared = r->how.shared && !r->src->map,
+        .shared = r->how.shared && !map_of(r->src),
         .blind = r->blind,
         .roomy = r->src->roomy && depth == 0,
         .max_bytes = r->how.max_bytes,
@@ -484,7 +495,7 @@ static bly_status read_record(reader *r, unsigned depth, bly_record *own,
             bly_sums_join(bly_filter_sums(layer), bly_filter_sums(f));
     }
     if (!st)
-        st = bly_judge(f, !r->src->map || f->coded || r->compact);
+        st = bly_judge(f, !map_of(r->src) || f->coded || r->compact);
     if (!st && f->kind->open)
         st = f->kind->open(f);
     if (st) {
@@ -539,7 +550,11 @@ bly_status bly_source_read(const bly_source *src, const bly_access *how,
         st = expect_end(&r);
     if (!st && r.root.summed)
         st = bly_summed_fits(r.at - r.tables);
-    if (!st && src->map && r.how.checking == BLY_CHECK_ALL)
+    /* Without sums of blocks a damaged payload would go unnoticed, and its
+     * answers be wrong. */
+    if (!st && map_of(src) &&
+        (r.how.checking == BLY_CHECK_ALL ||
+         (r.how.checking == BLY_CHECK_BLOCKS && !r.root.summed)))
         st = bly_verify(*out);
     if (st) {
         bly_free(*out);

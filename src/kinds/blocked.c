@@ -53,10 +53,11 @@ enum { BLOCKED_BLOCKS, BLOCKED_K, BLOCKED_FOLDS };
 static const bly_param blocked_params[] = {
     [BLOCKED_BLOCKS] = BLY_PARAM("blocks", BLY_UINT, .min = 1,
                                  .max = (double)BLOCKED_MAX_BLOCKS,
-                                 .help = "blocks of 512 bits"),
-    [BLOCKED_K] = BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true,
-                            .min = 1, .max = BLOCKED_MAX_K,
-                            .help = "bits a key sets: 1, 2, 4, 8 or 16"),
+                                 .help = BLY_AMPLE("blocks of 512 bits")),
+    [BLOCKED_K] =
+        BLY_PARAM("k", BLY_UINT, .settable = true, .automatic = true, .min = 1,
+                  .max = BLOCKED_MAX_K,
+                  .help = BLY_AMPLE("bits a key sets: 1, 2, 4, 8 or 16")),
     [BLOCKED_FOLDS] = BLY_FOLDS_PARAM,
 };
 
@@ -329,7 +330,7 @@ static void blocked_one(const bly_filter *f, bly_one *out)
 
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 {
-    if (f->kind != &bly_kind_blocked || !bly_filter_viewed(f))
+    if (!bly_filter_viewed(f, &bly_kind_blocked, out))
         return false;
     *out = (bly_blocked){
         .words = (const uint64_t *)(const void *)f->data,
@@ -342,8 +343,8 @@ bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
 
 bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out)
 {
-    bly_blocked view;
-    if (f->readonly || !bly_blocked_view(f, &view))
+    bly_blocked view = { 0 };
+    if (!out || !bly_blocked_view(f, &view) || f->readonly)
         return false;
     *out = (bly_blocked_adder){ view, (uint64_t *)(void *)f->data };
     return true;
@@ -432,29 +433,30 @@ static uint64_t blocked_raw(const bly_shape *s)
 const bly_kind bly_kind_blocked = {
     .id = 2, /* on disk: never changed, never reused */
     .name = "blocked",
-    .summary = "one cache line per key; the fastest, for a few more bits",
+    .summary =
+        BLY_AMPLE("one cache line per key; the fastest, for a few more bits"),
     .params = blocked_params,
     .nparams = sizeof blocked_params / sizeof blocked_params[0],
     .lines = true,
     .plan = blocked_plan,
     .sane = blocked_sane,
     .rate = blocked_rate,
-    .reach = blocked_reach,
+    .reach = BLY_SYSTEM(blocked_reach),
     .bitset = blocked_bitset,
     .stat = blocked_stat,
-    .pick = blocked_pick,
+    .pick = BLY_SYSTEM(blocked_pick),
     .one = blocked_one,
     .add = blocked_add,
-    .add_shared = blocked_add,
+    .add_shared = BLY_AMPLE(blocked_add),
     .has = blocked_has,
     .add_ints = blocked_add_ints,
     .has_ints = blocked_has_ints,
-    .fetch = blocked_fetch,
-    .merge = bly_bitset_merge,
-    .merge_part = bly_bitset_merge_part,
-    .intersect = bly_bitset_intersect,
-    .intersect_part = bly_bitset_intersect_part,
-    .compare = bly_bitset_compare,
-    .fold = blocked_fold,
+    .fetch = BLY_SYSTEM(blocked_fetch),
+    .merge = BLY_AMPLE(bly_bitset_merge),
+    .merge_part = BLY_AMPLE(bly_bitset_merge_part),
+    .intersect = BLY_AMPLE(bly_bitset_intersect),
+    .intersect_part = BLY_AMPLE(bly_bitset_intersect_part),
+    .compare = BLY_AMPLE(bly_bitset_compare),
+    .fold = BLY_AMPLE(blocked_fold),
     .raw = blocked_raw,
 };

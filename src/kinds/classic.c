@@ -51,10 +51,10 @@ enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
 static const bly_param classic_params[] = {
     [CLASSIC_BITS] = BLY_CLASSIC_BITS_PARAM,
     [CLASSIC_K] = BLY_CLASSIC_K_PARAM,
-    [CLASSIC_LAYOUT] =
-        BLY_PARAM("layout", BLY_CHOICE, .settable = true, .max = 1,
-                  .choices = BLY_WORDS("shared", "partitioned"),
-                  .help = "probes over all bits, or each in a slice"),
+    [CLASSIC_LAYOUT] = BLY_PARAM(
+        "layout", BLY_CHOICE, .settable = true, .max = 1,
+        .choices = BLY_WORDS("shared", "partitioned"),
+        .help = BLY_AMPLE("probes over all bits, or each in a slice")),
     [CLASSIC_RULE] = BLY_PROBE_RULE_PARAM,
     [CLASSIC_FOLDS] = BLY_FOLDS_PARAM,
 };
@@ -297,45 +297,89 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
     return classic_add_body(f, h, n, fresh, ndone, true);
 }
 
-/* One key of the shared layout: aid is the inverse of the number of bits. k is
- * a literal where it is 7, as in bly_probe_ask(). */
-BLY_ONE_BODY bool classic_has_body(const bly_filter *f, uint64_t h, uint64_t k)
+/* One key of the shared layout: aid is the inverse of the number of bits. */
+BLY_ONE_BODY bool classic_has_k(const bly_filter *f, uint64_t h)
 {
     const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
-    const bly_probe_query q =
-        classic_query(f, (bly_steps){ .range = range, .k = k });
+    const bly_probe_query q = classic_query(
+        f, (bly_steps){ .range = range, .k = f->shape.p[CLASSIC_K] });
     return bly_probe_alone(&q, h);
 }
 
-BLY_ONE_BODY bly_status classic_add_one_body(bly_filter *f, uint64_t h,
-                                             uint64_t k)
+static __attribute__((noinline)) bool classic_has_any(const bly_filter *f,
+                                                      uint64_t h)
+{
+    return classic_has_k(f, h);
+}
+
+/* k = 7, as by a view. */
+BLY_ONE_BODY bool classic_has_seven(const bly_filter *f, uint64_t h)
 {
     const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
-    uint64_t *const words = (uint64_t *)(void *)f->data;
+    const bly_view_classic v = { .bits = f->data, .nbits = range.n };
     bly_probe p = bly_probe_start(h, range);
-    bool changed = false;
+    return bly_classic_even_(p.y, range.n) ? bly_classic_seven_(&v, p.x, p.y)
+                                           : classic_has_any(f, h);
+}
+
+/* k is a literal where it is 7, and `even` is one that says that no step is
+ * reduced (bly_classic_even_()). */
+BLY_ONE_BODY bly_status classic_set(bly_filter *f, bly_probe p, uint64_t k,
+                                    bool even)
+{
+    const uint64_t nbits = f->shape.p[CLASSIC_BITS];
+    uint64_t *const words = (uint64_t *)(void *)f->data;
+    /* Bits that were clear, of whatever word: whether there was one is asked
+     * once, and no old word is kept for it. */
+    uint64_t missing = 0;
 #pragma GCC unroll 8
-    for (uint64_t i = 0; i < k; i++)
-        changed |= bly_bit_set(words, bly_probe_next(&p, range.n, i));
-    f->nadded += changed;
+    for (uint64_t i = 0; i < k; i++) {
+        const uint64_t bit = bly_le64(UINT64_C(1) << (p.x & 63));
+        const uint64_t old = words[p.x >> 6];
+        words[p.x >> 6] = old | bit;
+        missing |= bit & ~old;
+        if (even) {
+            p.x = bly_wrap_(p.x + p.y, nbits);
+            p.y += i + 1;
+        } else {
+            (void)bly_probe_next(&p, nbits, i);
+        }
+    }
+    f->nadded += missing != 0;
     return BLY_OK;
 }
 
-#define CLASSIC_HAS_K(f, h) classic_has_body(f, h, (f)->shape.p[CLASSIC_K])
-#define CLASSIC_HAS_7(f, h) classic_has_body(f, h, 7)
-#define CLASSIC_ADD_K(f, h) classic_add_one_body(f, h, (f)->shape.p[CLASSIC_K])
-#define CLASSIC_ADD_7(f, h) classic_add_one_body(f, h, 7)
-BLY_ONE_HAS(classic_has_one, CLASSIC_HAS_K)
-BLY_ONE_HAS(classic_has_7, CLASSIC_HAS_7)
-BLY_ONE_ADD(classic_add_one, CLASSIC_ADD_K)
-BLY_ONE_ADD(classic_add_7, CLASSIC_ADD_7)
+static __attribute__((noinline)) bly_status classic_set_any(bly_filter *f,
+                                                            bly_probe p)
+{
+    return classic_set(f, p, f->shape.p[CLASSIC_K], false);
+}
+
+BLY_ONE_BODY bly_status classic_add_k(bly_filter *f, uint64_t h)
+{
+    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
+    return classic_set_any(f, bly_probe_start(h, range));
+}
+
+BLY_ONE_BODY bly_status classic_add_seven(bly_filter *f, uint64_t h)
+{
+    const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
+    const bly_probe p = bly_probe_start(h, range);
+    return bly_classic_even_(p.y, range.n) ? classic_set(f, p, 7, true)
+                                           : classic_set_any(f, p);
+}
+
+BLY_ONE_HAS(classic_has_one, classic_has_k)
+BLY_ONE_HAS(classic_has_7, classic_has_seven)
+BLY_ONE_ADD(classic_add_one, classic_add_k)
+BLY_ONE_ADD(classic_add_7, classic_add_seven)
 
 void bly_classic_one(const bly_filter *f, bly_one *out)
 {
     if (classic_sliced(f) || f->shared)
         return;
     out->aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
-    if (f->shape.p[CLASSIC_K] == 7) {
+    if (BLY_AMPLE(true) && f->shape.p[CLASSIC_K] == 7) {
         BLY_ONE_SET_HAS(out, classic_has_7);
         BLY_ONE_SET_ADD(out, classic_add_7);
     } else {
@@ -346,8 +390,7 @@ void bly_classic_one(const bly_filter *f, bly_one *out)
 
 bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out)
 {
-    if (f->kind != &bly_kind_classic || classic_sliced(f) ||
-        !bly_filter_viewed(f))
+    if (!bly_filter_viewed(f, &bly_kind_classic, out) || classic_sliced(f))
         return false;
     const bly_modulus range = bly_modulus_of(f->shape.p[CLASSIC_BITS]);
     *out = (bly_view_classic){
@@ -431,28 +474,30 @@ bool bly_classic_check(const bly_filter *f)
 const bly_kind bly_kind_classic = {
     .id = 1, /* on disk: never changed, never reused */
     .name = "classic",
-    .summary = "m bits and k probes per key; the yardstick for all others",
+    .summary =
+        BLY_AMPLE("m bits and k probes per key; the yardstick for all others"),
     .params = classic_params,
     .nparams = sizeof classic_params / sizeof classic_params[0],
     .plan = classic_plan,
     .sane = classic_sane,
     .rate = classic_rate,
     .bits = classic_bits,
-    .describe = classic_describe,
+    .describe = BLY_AMPLE(classic_describe),
     .check = bly_classic_check,
-    .reach = bly_classic_reach,
+    .reach = BLY_SYSTEM(bly_classic_reach),
     .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
     .one = bly_classic_one,
     .add = bly_classic_add,
-    .add_shared = bly_classic_add_shared,
+    .add_shared = BLY_AMPLE(bly_classic_add_shared),
     .has = bly_classic_has,
-    .fetch = bly_classic_fetch,
-    .merge = bly_bitset_merge,
-    .merge_part = bly_bitset_merge_part,
-    .intersect = bly_bitset_intersect,
-    .intersect_part = bly_bitset_intersect_part,
-    .compare = bly_bitset_compare, /* no .remove: bits do not count */
-    .fold = classic_fold,
+    .fetch = BLY_SYSTEM(bly_classic_fetch),
+    .merge = BLY_AMPLE(bly_bitset_merge),
+    .merge_part = BLY_AMPLE(bly_bitset_merge_part),
+    .intersect = BLY_AMPLE(bly_bitset_intersect),
+    .intersect_part = BLY_AMPLE(bly_bitset_intersect_part),
+    .compare =
+        BLY_AMPLE(bly_bitset_compare), /* no .remove: bits do not count */
+    .fold = BLY_AMPLE(classic_fold),
     .raw = bly_bitset_raw,
 };

@@ -11,15 +11,16 @@
 /* The shape that the functions below expect, whatever comes behind. */
 enum { BLY_CLASSIC_BITS, BLY_CLASSIC_K, BLY_CLASSIC_LAYOUT /* 0: shared */ };
 
-#define BLY_CLASSIC_BITS_PARAM                                              \
-    {                                                                       \
-        .name = "bits", .type = BLY_UINT, .min = 1,                         \
-        .max = (double)BLY_PROBE_MAX_CELLS, .help = "bits in the array (m)" \
+#define BLY_CLASSIC_BITS_PARAM                      \
+    {                                               \
+        .name = "bits", .type = BLY_UINT, .min = 1, \
+        .max = (double)BLY_PROBE_MAX_CELLS,         \
+        .help = BLY_AMPLE("bits in the array (m)")  \
     }
-#define BLY_CLASSIC_K_PARAM                                                 \
-    {                                                                       \
-        .name = "k", .type = BLY_UINT, .settable = true, .automatic = true, \
-        .min = 1, .max = BLY_PROBE_MAX_K, .help = "bits a key sets"         \
+#define BLY_CLASSIC_K_PARAM                                                    \
+    {                                                                          \
+        .name = "k", .type = BLY_UINT, .settable = true, .automatic = true,    \
+        .min = 1, .max = BLY_PROBE_MAX_K, .help = BLY_AMPLE("bits a key sets") \
     }
 
 /* Bytes that m bits take: whole words. */

@@ -8,7 +8,7 @@
  *
  *     hash h -> i1 = h * nb / 2^64
  *               fp = 1 + (top half of h * C) * (2^f - 1) / 2^32
- *               t  = 1 + 2 (mix(fp) * (nb/2) / 2^64)
+ *               t  = 1 + 2 ((fp * C mod 2^64) * (nb/2) / 2^64)
  *               i2 = (t - i1) mod nb,  and i1 = (t - i2) mod nb
  *
  *     bucket i:  | fp | fp | 0 | fp |     b slots; 0 is an empty one
@@ -78,8 +78,14 @@ enum {
     CUCKOO_BITS,
     CUCKOO_SEMISORT,
     CUCKOO_UNIQUE,
-    CUCKOO_GROW
+    CUCKOO_GROW,
+    CUCKOO_MIXING
 };
+
+/* Of CUCKOO_MIXING: how the other bucket follows from a fingerprint
+ * (bly_cuckoo_across_()). Files from before there was a choice have the first.
+ */
+enum { CUCKOO_FULL, CUCKOO_LIGHT };
 
 static const char *const cuckoo_switch[] = { "off", "on", NULL };
 
@@ -106,6 +112,11 @@ static const bly_param cuckoo_params[] = {
         "grow", BLY_UINT, .settable = true, .min = 0, .max = CUCKOO_MAX_GROW,
         .help = "0: a full filter stays full; else each further "
                 "table is this many times as large"),
+    [CUCKOO_MIXING] =
+        BLY_PARAM("mixing", BLY_CHOICE, .settable = true, .max = CUCKOO_LIGHT,
+                  .def = CUCKOO_LIGHT, .choices = BLY_WORDS("full", "light"),
+                  .help = "how a fingerprint leads from one bucket to the "
+                          "other: full as it was first"),
 };
 
 /* ----------------------------------------------------------------- sizes */
@@ -139,6 +150,7 @@ static bool cuckoo_sane(const bly_shape *s)
            s->p[CUCKOO_SEMISORT] <= 1 &&
            (!s->p[CUCKOO_SEMISORT] || s->p[CUCKOO_SLOTS] == 4) &&
            s->p[CUCKOO_UNIQUE] <= 1 && s->p[CUCKOO_GROW] <= CUCKOO_MAX_GROW &&
+           s->p[CUCKOO_MIXING] <= CUCKOO_LIGHT &&
            s->nbytes == bly_cuckoo_nbytes(cuckoo_bits(s));
 }
 
@@ -399,6 +411,7 @@ static bly_status cuckoo_plan(const bly_want *w, bly_shape *out)
     like.p[CUCKOO_SEMISORT] = w->opt[CUCKOO_SEMISORT];
     like.p[CUCKOO_UNIQUE] = w->opt[CUCKOO_UNIQUE];
     like.p[CUCKOO_GROW] = w->opt[CUCKOO_GROW];
+    like.p[CUCKOO_MIXING] = w->opt[CUCKOO_MIXING];
 
     double best = INFINITY; /* bits where the rate is given, else the rate */
     /* Longer fingerprints mean fewer false positives per bucket, but fewer
@@ -447,7 +460,8 @@ static bly_cuckoo_table cuckoo_table_of(const bly_filter *f)
     const uint64_t *p = f->shape.p;
     return bly_cuckoo_table_of(
         f->data, p[CUCKOO_BUCKETS], (unsigned)p[CUCKOO_SLOTS],
-        (unsigned)p[CUCKOO_BITS], p[CUCKOO_SEMISORT] != 0);
+        (unsigned)p[CUCKOO_BITS], p[CUCKOO_SEMISORT] != 0,
+        p[CUCKOO_MIXING] == CUCKOO_LIGHT);
 }
 
 static bly_status cuckoo_open(bly_filter *f)
@@ -695,6 +709,7 @@ cuckoo_plain_table(const bly_filter *f, unsigned literal)
         .width = width,
         .word_bits = width,
         .nwords = 1,
+        .light = p[CUCKOO_MIXING] == CUCKOO_LIGHT,
     };
 }
 
@@ -781,10 +796,10 @@ static void cuckoo_one(const bly_filter *f, bly_one *out)
 
 bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
 {
-    if (f->kind != &bly_kind_cuckoo || f->shape.p[CUCKOO_GROW])
+    if (!bly_filter_viewed(f, &bly_kind_cuckoo, out) || f->shape.p[CUCKOO_GROW])
         return false;
     const bly_cuckoo_table t = cuckoo_table_of(f);
-    if (!bly_cuckoo_single(&t) || !bly_filter_viewed(f))
+    if (!bly_cuckoo_single(&t))
         return false;
     *out = (bly_view_cuckoo){
         .buckets = t.data,
@@ -795,6 +810,8 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
         .highs = t.highs,
         .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
         .width = t.width,
+        .light = t.light,
+        .usual = t.light && t.width % 8 == 0,
     };
     return true;
 }
@@ -1138,13 +1155,13 @@ const bly_kind bly_kind_cuckoo = {
     .describe = cuckoo_describe,
     .sound = cuckoo_sound,
     .check = cuckoo_check,
-    .reach = cuckoo_reach,
+    .reach = BLY_SYSTEM(cuckoo_reach),
     .open = cuckoo_open,
     .stat = cuckoo_stat,
     .one = cuckoo_one,
     .add = cuckoo_add,
     .has = cuckoo_has,
-    .fetch = cuckoo_fetch,
+    .fetch = BLY_SYSTEM(cuckoo_fetch),
     .remove = cuckoo_remove,
     .merge = cuckoo_merge,
     .intersect = cuckoo_intersect,

@@ -672,50 +672,6 @@ bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
     return f;
 }
 
-bly_status bly_filter_copy(const bly_filter *f, bly_filter **out)
-{
-    bly_setting set = bly_setting_of(f);
-    bly_filter *copy;
-    *out = NULL;
-    set.max_bytes = 0; /* it holds as much as f does, whatever f may grow to */
-    bly_status st = bly_filter_blank(f->kind, &f->shape, &set, &copy);
-    if (st)
-        return st;
-    if (f->extra->max_bytes && !bly_filter_extra(copy)) {
-        bly_free(copy);
-        return BLY_ENOMEM;
-    }
-    if (f->extra->max_bytes)
-        copy->extra->max_bytes = f->extra->max_bytes;
-    if (state_bytes(f))
-        memcpy(copy->state, f->state, state_bytes(f));
-    copy->nadded = f->nadded;
-    /* No start(): state and data come from f. */
-    if (f->shape.nbytes)
-        memcpy(copy->data, f->data, f->shape.nbytes);
-    /* The file may have changed since it was verified. */
-    if (f->readonly && f->kind->check && !f->kind->check(copy))
-        st = bly_fail(BLY_EFORMAT, "damaged: its file changed while it was "
-                                   "copied (restore it, or try again)");
-    for (uint32_t i = 0; i < f->nlayers && !st; i++) {
-        bly_filter *layer;
-        st = bly_filter_copy(f->layer[i], &layer);
-        if (!st)
-            st = bly_filter_push(copy, layer);
-    }
-    if (!st && f->kind->open)
-        st = f->kind->open(copy);
-    if (!st)
-        st = bly_filter_inherit(f, copy);
-    if (st) {
-        bly_free(copy);
-        return st;
-    }
-    bly_filter_ready(copy);
-    *out = copy;
-    return BLY_OK;
-}
-
 bool bly_same_hash(const bly_filter *a, const bly_filter *b)
 {
     const bly_extra *const x = a->extra, *const y = b->extra;

@@ -71,7 +71,12 @@ bly_status bly_filter_rehash(bly_filter *f, const bly_hasher *hasher,
 /* The sums of blocks of a mapped file; NULL: none. */
 static inline struct bly_sums *bly_filter_sums(const bly_filter *f)
 {
+#ifdef __wasm__ /* where nothing is mapped */
+    (void)f;
+    return NULL;
+#else
     return f->extra->outside ? f->extra->outside->sums : NULL;
+#endif
 }
 
 /* The shape of f as one of its own. */
@@ -106,6 +111,7 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
  * for more than a map checks: bly_clone(), of format/mapped.c, verifies first.
  */
 bly_status bly_filter_copy(const bly_filter *f, bly_filter **out);
+bly_status bly_filter_cloning(const bly_filter *f, bly_cloning **out);
 
 /* Give f, a root, these n bytes of metadata instead of what it has; 0: none. */
 bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
@@ -187,9 +193,11 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
 
-/* May code of the caller ask f? It hashes integers by XXH3, takes part in no
- * sharing and checks no block as it goes: so all of them are checked now. */
-bool bly_filter_viewed(const bly_filter *f);
+/* May code of the caller ask f, if it is of this kind, by what goes to out? It
+ * hashes integers by XXH3, takes part in no sharing and checks no block as it
+ * goes: so all of them are checked now. */
+bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
+                       const void *out);
 
 /* The ways of a kind: has, has_int, add and add_int from bodies that take a
  * hash and are always inlined. */

@@ -16,11 +16,11 @@
 
 #include "kinds/filter.h"
 
-#define BLY_FOLDS_PARAM                                                    \
-    BLY_PARAM("folds", BLY_UINT, .settable = true, .planning = true,       \
-              .max = 20,                                                   \
-              .help = "how many times it can be folded in half: its size " \
-                      "becomes a multiple of 2^folds")
+#define BLY_FOLDS_PARAM                                                        \
+    BLY_PARAM(                                                                 \
+        "folds", BLY_UINT, .settable = true, .planning = true, .max = 20,      \
+        .help = BLY_AMPLE("how many times it can be folded in half: its size " \
+                          "becomes a multiple of 2^folds"))
 
 /* Make *n cells a multiple of `unit` 2^folds: fewer where memory was given,
  * more where it follows from the rate. BLY_EINVAL where there are too few. */

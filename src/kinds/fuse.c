@@ -9,7 +9,7 @@
  *     key x       *   *   *
  *     key y               *   *   *
  *
- *     h -> g = mix(h ^ seed);  slot 0 = scale(g, windows L)
+ *     h -> g = h seed;  slot 0 = scale(g, windows L)
  *     slot i = slot 0 + i L, its low bits changed by bits of g C
  *
  * At the ends of the row slots have fewer keys, so peeling begins there and
@@ -31,17 +31,19 @@ static const bly_param fuse_params[] = {
     BLY_PRINTS_PARAMS,
     [PRINTS_ARITY] = BLY_PARAM("arity", BLY_UINT, .settable = true, .def = 3,
                                .min = 3, .max = 4, .help = "slots of a key"),
+    [FUSE_MIXING] = BLY_PRINTS_MIXING,
 };
 
 static bly_status fuse_plan(const bly_want *w, bly_shape *out)
 {
-    return bly_prints_plan("fuse", w, w->opt[PRINTS_ARITY], out);
+    return bly_prints_plan("fuse", w, w->opt[PRINTS_ARITY], w->opt[FUSE_MIXING],
+                           out);
 }
 
 static bool fuse_sane(const bly_shape *s)
 {
     return (s->p[PRINTS_ARITY] == 3 || s->p[PRINTS_ARITY] == 4) &&
-           bly_prints_sane(s);
+           s->p[FUSE_MIXING] <= PRINTS_LIGHT && bly_prints_sane(s);
 }
 
 const bly_kind bly_kind_fuse = {
@@ -59,11 +61,11 @@ const bly_kind bly_kind_fuse = {
     .describe = bly_prints_describe,
     .sound = bly_peeled_sound,
     .check = bly_prints_check,
-    .reach = bly_prints_reach,
+    .reach = BLY_SYSTEM(bly_prints_reach),
     .stat = bly_prints_stat,
     .one = bly_prints_one,
     .has = bly_prints_has,
-    .fetch = bly_prints_fetch,
+    .fetch = BLY_SYSTEM(bly_prints_fetch),
     .build = bly_prints_build,
     .shards = bly_prints_shards,
     .shard_bytes = bly_prints_shard_bytes,

@@ -193,6 +193,20 @@ bly_status bly_want_set(const struct bly_kind *kind, bly_want *w,
 bly_status bly_shape_get(const struct bly_kind *kind, const bly_shape *s,
                          const char *name, uint64_t *out);
 
+/* For descriptors: what serves several threads and mapped files, of which
+ * WebAssembly has none; and what its module of few bytes does without: sets,
+ * folding, help, what follows from a shape (bindings/wasm/lean/). */
+#ifdef __wasm__
+#define BLY_SYSTEM(value) NULL
+#else
+#define BLY_SYSTEM(value) value
+#endif
+#ifdef BLY_LEAN
+#define BLY_AMPLE(value) NULL
+#else
+#define BLY_AMPLE(value) value
+#endif
+
 /* A row of a table of params: name, type, and what else there is to say; and
  * the words of a choice. */
 #define BLY_PARAM(name_, type_, ...)                  \
@@ -236,8 +250,6 @@ typedef struct bly_kind {
     uint32_t traits; /* BLY_SELF_SIZED, ... */
     uint8_t nstate;  /* words of state, at most BLY_STATE_WORDS; a file with
                         others is refused */
-    uint8_t nread;   /* params that its functions read, where that is more than
-                        it has: those of a kind that it shares them with */
     bool lines;      /* data starts at a cache line, however small it is */
 
     /* -- shapes ------------------------------------------------------- */

@@ -142,8 +142,10 @@ void bly_filter_ready(bly_filter *f)
                                          : &ways_by_batch;
 }
 
-bool bly_filter_viewed(const bly_filter *f)
+bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
+                       const void *out)
 {
-    return f->extra->hasher.id == BLY_HASH_XXH3 && !f->extra->secret_check &&
+    return f && out && f->kind == kind &&
+           f->extra->hasher.id == BLY_HASH_XXH3 && !f->extra->secret_check &&
            !f->shared && !bly_filter_settle(f);
 }

@@ -10,16 +10,27 @@
 #include "core/status.h"
 #include "kinds/prints.h"
 
-/* The layout of a shape: a xor filter has no arity. */
+/* The layout of a shape. */
+static bool prints_fuse(const bly_shape *s)
+{
+    return s->p[PRINTS_ARITY] > PRINTS_LIGHT;
+}
+
+static bool prints_light(const bly_shape *s)
+{
+    return s->p[prints_fuse(s) ? FUSE_MIXING : XOR_MIXING] == PRINTS_LIGHT;
+}
+
 static bly_peel prints_layout(const bly_shape *s)
 {
-    const bool fuse = s->p[PRINTS_ARITY] != 0;
+    const bool fuse = prints_fuse(s);
     bly_peel p = {
         .nshards = s->p[PRINTS_SHARDS],
         .windows = s->p[PRINTS_WINDOWS],
         .segment = s->p[PRINTS_SEGMENT],
         .arity = fuse ? (unsigned)s->p[PRINTS_ARITY] : 3,
         .fuse = fuse,
+        .light = prints_light(s),
     };
     p.nslots = (p.windows + p.arity - 1) * p.segment;
     return p;
@@ -94,7 +105,7 @@ static bool prints_apart(const bly_peel *p, uint64_t bits)
 }
 
 bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
-                           bly_shape *out)
+                           uint64_t mixing, bly_shape *out)
 {
     bly_peel p;
     uint64_t bits = 0;
@@ -115,7 +126,8 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
                [PRINTS_SHARDS] = p.nshards,
                [PRINTS_SEGMENT] = p.segment,
                [PRINTS_WINDOWS] = p.windows,
-               [PRINTS_ARITY] = arity },
+               [PRINTS_ARITY] = arity ? arity : mixing,
+               [FUSE_MIXING] = arity ? mixing : 0 },
         .nbytes = prints_nbytes(&p, bits),
     };
     return out->nbytes ? BLY_OK
@@ -387,6 +399,7 @@ BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
 {
     const uint64_t *const s = f->shape.p;
     const bly_peel p = {
+        .light = s[fuse ? FUSE_MIXING : XOR_MIXING] == PRINTS_LIGHT,
         .nshards = sharded ? s[PRINTS_SHARDS] : 1,
         .windows = s[PRINTS_WINDOWS],
         .segment = s[PRINTS_SEGMENT],
@@ -453,7 +466,7 @@ void bly_prints_one(const bly_filter *f, bly_one *out)
 bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
                      bly_view_fuse *out)
 {
-    if (f->kind != kind || !f->state[BLY_PEELED_STATE] || !bly_filter_viewed(f))
+    if (!bly_filter_viewed(f, kind, out) || !f->state[BLY_PEELED_STATE])
         return false;
     const bly_peel p = prints_layout(&f->shape);
     *out = (bly_view_fuse){
@@ -466,8 +479,13 @@ bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
         .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
         .bits = (uint32_t)f->shape.p[PRINTS_BITS],
         .arity = p.arity,
-        .usual = f->shape.p[PRINTS_BITS] == 8 && p.arity == 3,
+        .light = p.light,
     };
+    if (p.light && out->bits == 8 && p.arity == 3) {
+        out->seed = bly_load64(f->data);
+        out->usual = p.nshards == 1;
+        out->usuals = p.nshards > 1;
+    }
     return true;
 }
 

@@ -10,14 +10,28 @@
 
 #include "kinds/peeled.h"
 
-/* The params of both kinds begin like this; fuse has one more. */
+/* The params of both kinds begin like this; fuse has two more, xor one. An
+ * arity is at least 3, which tells the kinds apart. */
 enum {
     PRINTS_BITS,
     PRINTS_SHARDS,
     PRINTS_SEGMENT,
     PRINTS_WINDOWS,
     PRINTS_ARITY,
+    FUSE_MIXING,
+    XOR_MIXING = PRINTS_ARITY,
 };
+
+/* How a hash becomes the word of its slots and fingerprint, bly_peel_word().
+ * Files from before there was a choice have the first. */
+enum { PRINTS_FULL, PRINTS_LIGHT };
+
+#define BLY_PRINTS_MIXING                                                   \
+    BLY_PARAM("mixing", BLY_CHOICE, .settable = true, .max = PRINTS_LIGHT,  \
+              .def = PRINTS_LIGHT, .choices = BLY_WORDS("full", "light"),   \
+              .help = "how hashes become slots: full as it was first, and " \
+                      "for hashes of your own that are not spread over 64 " \
+                      "bits")
 
 #define BLY_PRINTS_PARAMS                                                      \
     [PRINTS_BITS] = BLY_PARAM("bits", BLY_UINT, .settable = true,              \
@@ -35,8 +49,8 @@ enum {
 
 /* A shape for w; arity 0 for a xor filter. */
 bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
-                           bly_shape *out);
-/* For an arity that fits the kind. */
+                           uint64_t mixing, bly_shape *out);
+/* For an arity that fits the kind, or the mixing of a xor filter. */
 bool bly_prints_sane(const bly_shape *s);
 
 /* Functions of a row. */

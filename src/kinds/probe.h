@@ -45,7 +45,8 @@
 #define BLY_PROBE_RULE_PARAM                                          \
     BLY_PARAM("rule", BLY_CHOICE, .settable = true, .planning = true, \
               .max = 1, .choices = BLY_WORDS("a", "b"),               \
-              .help = "sizing: a rounds to the nearest, b keeps the rate")
+              .help = BLY_AMPLE(                                      \
+                  "sizing: a rounds to the nearest, b keeps the rate"))
 
 /* m and k for w: from w->fpr, or for `cells` of them where that is not 0. k
  * is as given, or chosen where it is 0; rule_b as in maths.h, folds as in

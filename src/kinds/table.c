@@ -170,7 +170,7 @@ unsigned bly_kind_room(const bly_kind *kind)
     unsigned n = kind->nparams;
     while (n && kind->params[n - 1].planning)
         n--;
-    return n > kind->nread ? n : kind->nread;
+    return n;
 }
 
 double bly_shape_rate(const bly_kind *kind, const bly_shape *s, double n)

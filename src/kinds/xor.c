@@ -7,7 +7,7 @@
  * succeed nearly always: one million keys take 1,230,030, which is 9.84 bits
  * per key with fingerprints of 8.
  *
- *     h -> g = mix(h ^ seed);  slot i = i L + scale(g C^i, L)    i = 0, 1, 2
+ *     h -> g = h seed;  slot i = i L + scale(g C^i, L)    i = 0, 1, 2
  *
  * Nothing can be added, removed or merged: changing one cell would change the
  * fingerprints of all other keys that use it. fuse.c does the same in fewer
@@ -18,16 +18,19 @@
  */
 #include "kinds/prints.h"
 
-static const bly_param xor_params[] = { BLY_PRINTS_PARAMS };
+static const bly_param xor_params[] = {
+    BLY_PRINTS_PARAMS,
+    [XOR_MIXING] = BLY_PRINTS_MIXING,
+};
 
 static bly_status xor_plan(const bly_want *w, bly_shape *out)
 {
-    return bly_prints_plan("xor", w, 0, out);
+    return bly_prints_plan("xor", w, 0, w->opt[XOR_MIXING], out);
 }
 
 static bool xor_sane(const bly_shape *s)
 {
-    return s->p[PRINTS_ARITY] == 0 && bly_prints_sane(s);
+    return s->p[XOR_MIXING] <= PRINTS_LIGHT && bly_prints_sane(s);
 }
 
 const bly_kind bly_kind_xor = {
@@ -37,7 +40,6 @@ const bly_kind bly_kind_xor = {
     .params = xor_params,
     .nparams = sizeof xor_params / sizeof xor_params[0],
     .nstate = BLY_PEELED_STATE + 1,
-    .nread = PRINTS_ARITY + 1,
     .plan = xor_plan,
     .sane = xor_sane,
     .rate = bly_prints_rate,
@@ -45,11 +47,11 @@ const bly_kind bly_kind_xor = {
     .describe = bly_prints_describe,
     .sound = bly_peeled_sound,
     .check = bly_prints_check,
-    .reach = bly_prints_reach,
+    .reach = BLY_SYSTEM(bly_prints_reach),
     .stat = bly_prints_stat,
     .one = bly_prints_one,
     .has = bly_prints_has,
-    .fetch = bly_prints_fetch,
+    .fetch = BLY_SYSTEM(bly_prints_fetch),
     .build = bly_prints_build,
     .shards = bly_prints_shards,
     .shard_bytes = bly_prints_shard_bytes,

@@ -12,6 +12,7 @@
  * of Rhea and Kubiatowicz, by which equally near links are ordered.
  */
 #include <math.h>
+#include <string.h>
 
 #include "core/sized.h"
 #include "core/status.h"
@@ -142,17 +143,17 @@ bool bly_node_link_at_sized(const bly_node *v, size_t i, bly_link *out,
     if (i >= v->nedges)
         return false;
     const bly_edge *const e = v->edge[i];
-    const bly_link is = {
-        .name = e->name,
-        .heard = e->heard,
-        .lost = e->lost,
-        .heard_at = e->heard_at,
-        .life = e->life,
-        .version = e->version,
-        .told = e->told_version,
-        .fpr = 0 - expm1(edge_pass(e)), /* not -0 */
-        .f = e->heard,
-    };
+    bly_link is;
+    memset(&is, 0, sizeof is); /* what lies between fields too */
+    is.name = e->name;
+    is.heard = e->heard;
+    is.lost = e->lost;
+    is.heard_at = e->heard_at;
+    is.life = e->life;
+    is.version = e->version;
+    is.told = e->told_version;
+    is.fpr = 0 - expm1(edge_pass(e)); /* not -0 */
+    is.f = e->heard;
     BLY_GIVE(&is, out, size);
     return true;
 }
