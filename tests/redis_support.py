@@ -167,6 +167,23 @@ def wait_for(what, seconds=PATIENCE):
     raise AssertionError("it did not come about in time")
 
 
+def meanwhile(server, *words, change):
+    """Send a command, change something while it is under way, and read the
+    reply; whether it was under way when that was done."""
+    other = server.connect().connection_pool.get_connection("_")
+    other.send_command(*words)
+    wait_for(lambda: other.can_read(0) or
+             server.r.info("clients")["blocked_clients"])
+    under_way = not other.can_read(0)
+    change()
+    try:
+        said = other.read_response()
+    except redis.exceptions.ResponseError as wrong:
+        said = str(wrong)
+    other.disconnect()
+    return under_way, said
+
+
 class Cluster:
     """Three primaries, each with a replica; `with Cluster(folder) as c: ...`."""
 

@@ -1,9 +1,10 @@
 """CMS.* in a real server."""
+import itertools
 import random
 
 import pytest
 from redis_support import (  # noqa: F401
-    error_of, needs_server, r, redis, server)
+    Server, error_of, meanwhile, needs_server, r, redis, server, wait_for)
 
 pytestmark = needs_server
 
@@ -85,6 +86,99 @@ def test_merge_is_exact_however_large_its_parts_are(r):
         else:
             assert error_of(r, *words) == "CMS: MERGE overflow"
     assert min(agreed) > 100
+
+
+def test_large_merges_are_made_in_turns(tmp_path):
+    """Others are served and may change all there is: the sum is that of the
+    moment at which a replica is told of it, who makes it at once."""
+    with Server(tmp_path / "a") as a, Server(tmp_path / "b") as b:
+        r, width = a.r, 250_000
+
+        def fresh():
+            r.flushall()
+            for key, n in ("x", 1), ("y", 10), ("to", 100):
+                r.execute_command("CMS.INITBYDIM", key, width, 7)
+                r.execute_command("CMS.INCRBY", key, *itertools.chain(
+                    *((i, n + i) for i in range(500))))
+
+        def same():
+            r.wait(1, 10_000)
+            for key in ("x", "y", "to"):
+                assert r.execute_command("DEBUG", "DIGEST-VALUE", key) == \
+                    b.r.execute_command("DEBUG", "DIGEST-VALUE", key)
+
+        def at_once(*words):
+            pipe = r.pipeline()
+            pipe.execute_command(*words)
+            return pipe.execute()
+
+        def raise_some():
+            for i in range(300):
+                key = random.choice(("x", "y", "to"))
+                r.execute_command("CMS.INCRBY", key, i, 3, f"new{i}", 4)
+
+        fresh()
+        b.r.replicaof("127.0.0.1", a.port)
+        wait_for(lambda: b.r.info("replication")["master_link_status"] == "up")
+        sum_of = ("to", 2, "x", "y", "WEIGHTS", 2, 3)
+        changes = {
+            "raise": (raise_some, "OK"),
+            "delete": (lambda: r.delete("x"), "CMS: key does not exist"),
+            "another": (lambda: at_once("RESTORE", "x", 0, other, "REPLACE"),
+                        "OK"),
+            "sum": (lambda: at_once("CMS.MERGE", "x", 1, "y"), "OK"),
+            "set": (lambda: r.set("to", 1),
+                    "WRONGTYPE Operation against a key holding the wrong kind "
+                    "of value"),
+            "narrow": (lambda: at_once("RESTORE", "y", 0, narrow, "REPLACE"),
+                       "CMS: width/depth is not equal"),
+            "overflow": (lambda: r.execute_command("CMS.INCRBY", "x", "o",
+                                                   2**32 - 2),
+                         "CMS: MERGE overflow"),
+            "flush": (r.flushall, "CMS: key does not exist")}
+        r.execute_command("CMS.INITBYDIM", "narrow", 5, 7)
+        r.execute_command("CMS.INITBYDIM", "other", width, 7)
+        r.execute_command("CMS.INCRBY", "other", "i", 77)
+        narrow, other = r.dump("narrow"), r.dump("other")
+        for name, (change, says) in changes.items():
+            for _ in range(20):  # a machine may be slow, and miss it
+                fresh()
+                was, said = meanwhile(a, "CMS.MERGE", *sum_of,
+                                      change=change)
+                if name in ("raise", "another", "sum"):
+                    same()
+                if was:
+                    break
+            assert was, "nobody was served"
+            assert said in (says, says.encode()), name
+        # Those that come together stand in line; a client may go away; one in
+        # a transaction is answered there.
+        fresh()
+        others = [a.connect().connection_pool.get_connection("_")
+                  for _ in range(5)]
+        for one in others:
+            one.send_command("CMS.MERGE", "to", 2, "to", "x")
+        others[1].disconnect()
+        assert at_once("CMS.MERGE", "y", 1, "x") == [b"OK"]
+        for one in others[:1] + others[2:]:
+            assert one.read_response() == b"OK"
+        assert r.execute_command("CMS.QUERY", "to", 1) in ([101 + 10],
+                                                          [101 + 8])
+        same()
+        # What changes nothing is told to nobody.
+        r.execute_command("CMS.MERGE", "to", 1, "x")
+        before = r.info("replication")["master_repl_offset"]
+        assert r.execute_command("CMS.MERGE", "to", 1, "x") == b"OK"
+        assert r.info("replication")["master_repl_offset"] < before + 200
+        dirty = r.info("persistence")["rdb_changes_since_last_save"]
+        assert r.execute_command("CMS.MERGE", "to", 1, "x") == b"OK"
+        assert r.info("persistence")["rdb_changes_since_last_save"] == dirty
+        # A server that becomes a replica writes nothing any more.
+        fresh()
+        was, said = meanwhile(
+            a, "CMS.MERGE", *sum_of,
+            change=lambda: r.replicaof("127.0.0.1", b.port))
+        assert not was or "UNBLOCKED" in said
 
 
 def test_merge_declares_its_sources(r):

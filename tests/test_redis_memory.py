@@ -5,7 +5,8 @@ import time
 
 import pytest
 from redis_support import (  # noqa: F401
-    SANITIZE, error_of, needs_server, r, redis, server, wait_for, Server)
+    SANITIZE, error_of, meanwhile, needs_server, r, redis, server, wait_for,
+    Server)
 
 pytestmark = needs_server
 
@@ -198,6 +199,47 @@ def test_others_are_served_while_a_filter_is_coded(server, r):
     assert export(r, "k") == want
     told = r.memory_usage("k")
     wait_for(lambda: r.info("bf")["bf_bly_total_memory_bytes"] < told + 5000)
+
+
+def test_a_large_copy_is_made_in_turns(server, r):
+    """What is coded is the filter as it is when the copy is whole; one that
+    changes all the time is copied all the same, and one that goes is missed."""
+    def make(*first):
+        r.flushall()
+        r.execute_command("BLY.CREATE", "k", "compressed", "CAPACITY", 6_000_000)
+        assert r.memory_usage("k") > 4 << 20
+        r.execute_command("BLY.ADD", "k", *range(5000), *first)
+
+    def file():
+        pipe = r.pipeline()
+        pipe.execute_command("BLY.EXPORT", "k", 0, 1 << 26)
+        return pipe.execute()[0]
+
+    files = []
+    for more in (), ("new",):
+        make(*more)
+        files.append(file())
+    make()
+    assert r.execute_command("BLY.EXPORT", "k", 0, 1 << 26) == files[0]
+    told = []
+    for change, may in (
+            (r.ping, files[:1]),
+            (lambda: r.execute_command("BLY.ADD", "k", "new"), files),
+            (lambda: [r.execute_command("BLY.ADD", "k", "new")
+                      for _ in range(200)], files),
+            (lambda: r.delete("k"), files[:1] + ["not found"]),
+            (lambda: r.set("k", 1), files[:1] + [
+                "WRONGTYPE Operation against a key holding the wrong kind of "
+                "value"])):
+        for _ in range(20):  # a machine may be slow, and miss it
+            make()
+            was, said = meanwhile(server, "BLY.EXPORT", "k", 0, 1 << 26,
+                                  change=change)
+            assert said in may
+            if was:
+                break
+        told.append(was)
+    assert any(told), "nobody was served"
 
 
 @pytest.mark.parametrize("capacity", [15_000_000, 60_000_000])

@@ -388,6 +388,26 @@ static size_t bf_batch(void)
     return bf_now(AHEAD) == 0 ? 1 : ITEMS_BATCH;
 }
 
+/* Notes of filters that were used lately, by the names of their keys. The item
+ * of a command that has one alone is fetched while the server looks for the
+ * key. What must be noted after the command; NULL: nothing. */
+enum { NNOTES = 16 };
+
+static bly_foreign_note *expect_item(server_string **argv, int argc)
+{
+    static bly_foreign_note notes[NNOTES];
+    if (argc != 3 || bf_now(AHEAD) == 0)
+        return NULL;
+    const bytes name = arg_bytes(argv[1]);
+    uint64_t tail = 0;
+    memcpy(&tail, name.at + (name.n < 8 ? 0 : name.n - 8),
+           name.n < 8 ? name.n : 8);
+    bly_foreign_note *const note =
+        &notes[(tail + name.n) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
+    bly_foreign_expect(note, arg_item(argv[2]));
+    return note;
+}
+
 static void bf_asked(server_ctx *ctx, const bly_foreign *f, int nitems)
 {
     if (bf_now(HUGE_PAGES) != 0)
@@ -493,6 +513,7 @@ static int bf_add_many(server_ctx *ctx, server_string **argv, int argc,
         return srv.WrongArity(ctx);
     server_key *key;
     bool missing;
+    bly_foreign_note *const note = expect_item(argv, argc);
     bly_foreign *f = bf_for_adding(ctx, argv[1], &key, &missing);
     if (missing) {
         const bf_wish w = wish_usual(ctx);
@@ -500,6 +521,8 @@ static int bf_add_many(server_ctx *ctx, server_string **argv, int argc,
     }
     if (f)
         add_and_tell(ctx, argv, argc, 2, f, many);
+    if (f && note)
+        bly_foreign_note_take(f, note);
     key_close(key);
     return SERVER_OK;
 }
@@ -684,6 +707,7 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     server_key *key;
     bly_foreign *f; /* NULL for a missing key and for another type: no */
     const bool valkey = by_valkey_rules(ctx);
+    bly_foreign_note *const note = expect_item(argv, argc);
     if (bf_open(ctx, argv[1], SERVER_READ, &key, &f) == HELD_OTHER && valkey) {
         key_close(key);
         return reply_error(ctx, WRONGTYPE);
@@ -707,6 +731,8 @@ static int bf_exists_many(server_ctx *ctx, server_string **argv, int argc,
     }
     if (f)
         bf_asked(ctx, f, argc - 2);
+    if (f && note)
+        bly_foreign_note_take(f, note);
     key_close(key);
     return SERVER_OK;
 }

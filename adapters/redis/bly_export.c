@@ -4,9 +4,9 @@
  * A file begins with its length and its sums. Where it is coded, they are known
  * when all of it was coded, 36 ms for each megabyte, and so long nobody else is
  * served. So a copy of the filter is coded in a thread of its own while the
- * client waits; the first piece is as fast as the memory for that copy. The
- * file is kept for the pieces that follow, until the filter changes, or its
- * last byte was given out.
+ * client waits. A large copy is made little by little, as the sums below are,
+ * and is begun again if the filter changes meanwhile. The file is kept for the
+ * pieces that follow, until the filter changes, or its last byte was given out.
  *
  * Of a large file that is not coded, the sums are made little by little: by a
  * timer of the server, which serves others in between, while the client waits.
@@ -20,6 +20,12 @@
 
 /* Bytes of a filter that are coded at once: 5 ms. */
 #define CODED_AT_ONCE (UINT64_C(128) << 10)
+
+/* Bytes of a filter that are copied at once: 3 ms; and in one turn. So often a
+ * copy is begun again when the filter has changed; then it is made at once. */
+#define COPIED_AT_ONCE (UINT64_C(4) << 20)
+#define COPIED_IN_TURN (UINT64_C(2) << 20)
+#define COPIED_AGAIN 8
 
 /* Bytes of a filter that are summed at once: 3 ms; and in one turn. */
 #define SUMMED_AT_ONCE (UINT64_C(16) << 20)
@@ -121,8 +127,12 @@ enum { MOST_WAIT = 32 };
 typedef struct coding {
     server_blocked *client[MOST_WAIT];
     size_t nclients, nleft; /* of which so many are not answered */
+    bly_cloning *cloning;   /* while the copy is made, and what it is of */
+    server_string *name;
+    unsigned ncopies; /* that were begun */
     bly_filter *copy;
     held_file *file;
+    const char *wrong;             /* why there is none */
     const held_filter *_Atomic of; /* NULL: that is another one, now */
     bool done;                     /* nobody else may wait for it */
     struct coding *next;
@@ -190,8 +200,11 @@ static void coding_leave(server_ctx *ctx, void *made)
         if (at->next == c)
             at->next = c->next;
     pthread_mutex_unlock(&codings.lock);
+    bly_cloning_free(c->cloning);
     bly_free(c->copy);
     memory_free(c->file);
+    if (c->name)
+        srv.FreeString(NULL, c->name);
     memory_free(c);
 }
 
@@ -205,7 +218,8 @@ static int coding_reply(server_ctx *ctx, server_string **argv, int argc)
     server_key *key;
     void *value;
     if (!c->file || !read_wanted(argv, argc, &w))
-        return reply_error(ctx, "ERR Insufficient memory");
+        return reply_error(ctx, "%s",
+                           c->wrong ? c->wrong : "ERR Insufficient memory");
     const bool whole = reply_from_file(ctx, c->file, w);
     key_open(ctx, argv[1], SERVER_READ, bly_type, &key, &value);
     held_filter *h = value;
@@ -217,19 +231,68 @@ static int coding_reply(server_ctx *ctx, server_string **argv, int argc)
     return SERVER_OK;
 }
 
-static void *coding_run(void *made)
+/* There is a file, or will be none. */
+static void coding_end(coding *c)
 {
-    coding *c = made;
-    c->file = gather_all(c->copy);
-    bly_free(c->copy);
-    c->copy = NULL;
     pthread_mutex_lock(&codings.lock);
     c->done = true;
     const size_t n = c->nclients;
     pthread_mutex_unlock(&codings.lock);
     for (size_t i = 0; i < n; i++) /* with the last one c may be gone */
         srv.UnblockClient(c->client[i], c);
+}
+
+static void *coding_run(void *made)
+{
+    coding *c = made;
+    c->file = gather_all(c->copy);
+    bly_free(c->copy);
+    c->copy = NULL;
+    coding_end(c);
     return NULL;
+}
+
+/* The filter has changed, or is another one: its copy is begun again. */
+static void coding_again(server_ctx *ctx, coding *c)
+{
+    server_key *key;
+    void *value;
+    bly_cloning_free(c->cloning);
+    c->cloning = NULL;
+    const held what =
+        key_open(ctx, c->name, SERVER_READ, bly_type, &key, &value);
+    held_filter *h = value;
+    if (what == HELD_OTHER)
+        c->wrong = WRONGTYPE;
+    else if (!h || !h->f)
+        c->wrong = "ERR not found";
+    else if (++c->ncopies < COPIED_AGAIN)
+        bly_cloning_new(h->f, &c->cloning);
+    else
+        bly_clone(h->f, &c->copy);
+    if (c->cloning || c->copy)
+        c->of = h;
+    key_close(key);
+}
+
+/* The next bytes of the copy. UNLINK waits so long, in a thread of its own. */
+static void coding_turn(server_ctx *ctx, void *made)
+{
+    coding *c = made;
+    bool changed;
+    pthread_mutex_lock(&codings.lock);
+    changed = !c->of;
+    if (!changed && bly_cloning_some(c->cloning, COPIED_IN_TURN, &c->copy))
+        changed = true; /* or there is no memory */
+    pthread_mutex_unlock(&codings.lock);
+    if (changed)
+        coding_again(ctx, c);
+    if (c->copy && start_thread(coding_run, c))
+        return;
+    if (!c->copy && c->cloning)
+        srv.CreateTimer(ctx, 0, coding_turn, c);
+    else
+        coding_end(c);
 }
 
 static void coding_wait(server_ctx *ctx, coding *c)
@@ -253,24 +316,30 @@ static bool coding_join(server_ctx *ctx, const held_filter *h)
     return joined;
 }
 
-static bool may_wait(server_ctx *ctx)
+/* The copy of h, or its beginning. */
+static bool coding_copy(coding *c, const held_filter *h, uint64_t nbytes,
+                        server_string *name)
 {
-    return srv.BlockClient && srv.UnblockClient && srv.AbortBlock &&
-           srv.GetBlockedClientPrivateData &&
-           !(srv.GetContextFlags(ctx) &
-             (SERVER_FLAG_SCRIPT | SERVER_FLAG_MULTI |
-              SERVER_FLAG_DENY_BLOCKING));
+    if (nbytes <= COPIED_AT_ONCE || !srv.CreateTimer ||
+        filter_can(h->f, BLY_CAN(TICK)))
+        return bly_clone(h->f, &c->copy) == BLY_OK;
+    const bytes word = arg_bytes(name);
+    c->name = srv.CreateString(NULL, word.at, word.n);
+    return bly_cloning_new(h->f, &c->cloning) == BLY_OK;
 }
 
 /* Let a thread code the filter of h; false: it cannot be, here. */
-static bool code_aside(server_ctx *ctx, const held_filter *h)
+static bool code_aside(server_ctx *ctx, const held_filter *h, uint64_t nbytes,
+                       server_string *name)
 {
     if (!may_wait(ctx))
         return false;
     if (coding_join(ctx, h))
         return true;
     coding *c = memory_try(sizeof *c);
-    if (!c || bly_clone(h->f, &c->copy)) {
+    if (!c || !coding_copy(c, h, nbytes, name)) {
+        if (c && c->name)
+            srv.FreeString(NULL, c->name);
         memory_free(c);
         return false;
     }
@@ -280,7 +349,9 @@ static bool code_aside(server_ctx *ctx, const held_filter *h)
     c->next = codings.first;
     codings.first = c;
     pthread_mutex_unlock(&codings.lock);
-    if (start_thread(coding_run, c))
+    if (c->cloning)
+        srv.CreateTimer(ctx, 0, coding_turn, c);
+    if (c->cloning || start_thread(coding_run, c))
         return true;
     srv.AbortBlock(c->client[0]);
     coding_leave(ctx, c);
@@ -413,7 +484,8 @@ int bly_export(server_ctx *ctx, server_string **argv, int argc)
         held_filter *h = srv.ModuleTypeGetValue(key);
         uint64_t nbytes;
         const bool coded = takes_coding(h, &nbytes);
-        if (coded && nbytes > CODED_AT_ONCE && code_aside(ctx, h)) {
+        if (coded && nbytes > CODED_AT_ONCE &&
+            code_aside(ctx, h, nbytes, argv[1])) {
             key_close(key);
             return SERVER_OK; /* the reply comes later */
         }

@@ -1,22 +1,21 @@
 /*
  * cms.c - CMS.*: count-min sketches
  *
- * What differs from RedisBloom: CMS.MERGE declares its sources, so that ACLs,
- * cluster clients and the server see them. The sketches themselves are the
- * library's (src/foreign/rediscms.c).
+ * The sketches themselves are the library's (src/foreign/rediscms.c); CMS.MERGE
+ * is in cms_merge.c.
  */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "adapters/redis/value.h"
+#include "adapters/redis/cms.h"
 
 #define CMS_FORMAT "rediscms"
 #define CMS_ENCODING 0
 #define CMS_CEILING UINT32_MAX
 
-static server_type *cms_type;
+server_type *cms_type;
 static tally cms_tally;
 static const bly_mem cms_memory = SERVER_MEMORY(&cms_tally);
 
@@ -102,7 +101,7 @@ static int cms_init_by_prob(server_ctx *ctx, server_string **argv, int argc)
 static bly_foreign *cms_open(server_ctx *ctx, server_string *name, int mode,
                              server_key **key)
 {
-    return key_value(ctx, name, mode, cms_type, "CMS: key does not exist", key);
+    return key_value(ctx, name, mode, cms_type, CMS_MISSING, key);
 }
 
 /* The increments of n pairs; false, and an error was sent, where one is none.
@@ -135,7 +134,9 @@ static void cms_increase(server_ctx *ctx, bly_foreign *s, server_string **argv,
         some = n - at < ITEMS_BATCH ? n - at : ITEMS_BATCH;
         for (size_t i = 0; i < some; i++)
             items[i] = arg_item(argv[2 * (at + i)]);
+        const uint64_t before = bly_foreign_changes(s);
         bly_foreign_increase(s, items, by + at, some, now);
+        merges_raised(s, before, items, some);
         for (size_t i = 0; i < some; i++)
             /* A replica is not told of its own errors: they would look as if
              * it had fallen behind. */
@@ -188,97 +189,6 @@ static int cms_info(server_ctx *ctx, server_string **argv, int argc)
     }
     key_close(key);
     return SERVER_OK;
-}
-
-/* ----------------------------------------------------------------- merging */
-
-/* What CMS.MERGE works on: the sources stay open until it is done. */
-typedef struct merging {
-    long long n;
-    server_key **keys;
-    const bly_foreign **from;
-    int64_t *weights;
-} merging;
-
-static void merging_end(merging *m)
-{
-    for (long long i = 0; m->keys && i < m->n; i++)
-        key_close(m->keys[i]);
-    free(m->keys);
-    free(m->from);
-    free(m->weights);
-}
-
-/* The numbers of the command; NULL, or what is wrong. */
-static const char *merging_read(merging *m, server_string **argv, int argc)
-{
-    if (srv.StringToLongLong(argv[2], &m->n) != SERVER_OK)
-        return "CMS: invalid numkeys";
-    if (m->n < 1)
-        return "CMS: Number of keys must be positive";
-    const long long after = argc - 3; /* words behind the number */
-    int weights = 3;
-    while (weights < argc && !arg_is(argv[weights], "WEIGHTS"))
-        weights++;
-    if (weights == argc ? m->n != after : m->n != weights - 3)
-        return "CMS: wrong number of keys";
-    if (weights < argc && argc - weights - 1 != m->n)
-        return "CMS: wrong number of keys/weights";
-    m->keys = calloc((size_t)m->n, sizeof *m->keys);
-    m->from = calloc((size_t)m->n, sizeof *m->from);
-    m->weights = calloc((size_t)m->n, sizeof *m->weights);
-    if (!m->keys || !m->from || !m->weights)
-        return "CMS: Insufficient memory to create the key";
-    for (int i = 0; i < (int)m->n; i++) {
-        long long weight = 1;
-        if (weights < argc &&
-            srv.StringToLongLong(argv[weights + 1 + i], &weight) != SERVER_OK)
-            return "CMS: invalid weight value";
-        m->weights[i] = weight;
-    }
-    return NULL;
-}
-
-/* The server asks for the keys: routing in a cluster of Redis 7.0 looks at
- * nothing else. */
-static int merge_keys(server_ctx *ctx, server_string **argv, int argc)
-{
-    long long n;
-    srv.KeyAtPosWithFlags(ctx, 1, SERVER_KEYSPEC_RW | SERVER_KEYSPEC_UPDATE);
-    if (argc > 2 && srv.StringToLongLong(argv[2], &n) == SERVER_OK)
-        for (int i = 3; i < argc && i - 3 < n; i++)
-            srv.KeyAtPosWithFlags(ctx, i,
-                                  SERVER_KEYSPEC_RO | SERVER_KEYSPEC_ACCESS);
-    return SERVER_OK;
-}
-
-static int cms_merge(server_ctx *ctx, server_string **argv, int argc)
-{
-    if (srv.IsKeysPositionRequest && srv.KeyAtPosWithFlags &&
-        srv.IsKeysPositionRequest(ctx))
-        return merge_keys(ctx, argv, argc);
-    if (argc < 4)
-        return srv.WrongArity(ctx);
-    server_key *key;
-    bly_foreign *into = cms_open(ctx, argv[1], SERVER_WRITE, &key);
-    merging m = { 0 };
-    const uint64_t before = into ? bly_foreign_changes(into) : 0;
-    const char *wrong = into ? merging_read(&m, argv, argc) : "";
-    for (int i = 0; !wrong && i < (int)m.n; i++) {
-        m.from[i] = cms_open(ctx, argv[3 + i], SERVER_READ, &m.keys[i]);
-        if (!m.from[i])
-            wrong = "";
-        else if (value_fact(m.from[i], "width") != value_fact(into, "width") ||
-                 value_fact(m.from[i], "depth") != value_fact(into, "depth"))
-            wrong = "CMS: width/depth is not equal";
-    }
-    if (!wrong && bly_foreign_sum(into, m.from, m.weights, (size_t)m.n))
-        wrong = "CMS: MERGE overflow";
-    merging_end(&m);
-    return key_written(ctx, key, argv[1],
-                       into && bly_foreign_changes(into) != before ? "cms.merge"
-                                                                   : NULL,
-                       wrong);
 }
 
 /* -------------------------------------------------------------- the server */

@@ -36,6 +36,15 @@ bool is_told(server_ctx *ctx)
            (SERVER_FLAG_REPLICATED | SERVER_FLAG_LOADING);
 }
 
+bool may_wait(server_ctx *ctx)
+{
+    return srv.BlockClient && srv.UnblockClient && srv.AbortBlock &&
+           srv.GetBlockedClientPrivateData &&
+           !(srv.GetContextFlags(ctx) &
+             (SERVER_FLAG_SCRIPT | SERVER_FLAG_MULTI |
+              SERVER_FLAG_DENY_BLOCKING));
+}
+
 void reply_bool(server_ctx *ctx, bool yes)
 {
     if (srv.ReplyWithBool) /* which is 1 or 0 in RESP2 */

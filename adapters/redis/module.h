@@ -63,6 +63,9 @@ bool is_resp3(server_ctx *ctx);
  * again. */
 bool is_told(server_ctx *ctx);
 
+/* May the client of a command be answered later? */
+bool may_wait(server_ctx *ctx);
+
 /* A boolean in RESP3, 1 or 0 in RESP2. */
 void reply_bool(server_ctx *ctx, bool yes);
 

@@ -38,6 +38,7 @@ enum { SERVER_KEY_EMPTY = 0, SERVER_KEY_MODULE = 6 };
 
 #define SERVER_FLAG_SCRIPT (1 << 0)
 #define SERVER_FLAG_MULTI (1 << 1)
+#define SERVER_FLAG_REPLICA (1 << 3)
 #define SERVER_FLAG_REPLICATED (1 << 12)
 #define SERVER_FLAG_LOADING (1 << 13)
 #define SERVER_FLAG_ACTIVE_CHILD (1 << 18)
@@ -244,6 +245,7 @@ typedef struct server_command_info {
     X(OPTIONAL, int, UnblockClient, (server_blocked *, void *))                \
     X(OPTIONAL, int, AbortBlock, (server_blocked *))                           \
     X(OPTIONAL, void *, GetBlockedClientPrivateData, (server_ctx *))           \
+    X(OPTIONAL, int, AvoidReplicaTraffic, (void))                              \
     X(OPTIONAL, uint64_t, CreateTimer,                                         \
       (server_ctx *, long long, void (*)(server_ctx *, void *), void *))       \
     X(REQUIRED, void *, DefragAlloc, (server_defrag *, void *))                \

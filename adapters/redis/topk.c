@@ -69,22 +69,6 @@ static int topk_reserve(server_ctx *ctx, server_string **argv, int argc)
     return key_written(ctx, key, argv[1], "topk.reserve", wrong);
 }
 
-/* Add and reply with what was pushed out; false without memory. */
-static bool add_and_reply(effects *e, bly_foreign *t, bly_bytes item,
-                          uint64_t by)
-{
-    bly_bytes left;
-    uint64_t now;
-    const bly_status st = bly_foreign_increase(t, &item, &by, 1, &now);
-    if (st)
-        reply_error(e->ctx, "ERR Insufficient memory");
-    else if (bly_foreign_left(t, &left))
-        srv.ReplyWithStringBuffer(e->ctx, left.ptr, left.len);
-    else
-        srv.ReplyWithNull(e->ctx);
-    return !st;
-}
-
 #define TOPK_BAD_INCREMENT                                     \
     "TopK: increment must be an integer greater or equal to 0" \
     "                            and smaller or equal to 100,000"
@@ -98,6 +82,58 @@ static void note_changes(effects *e, const bly_foreign *t, uint64_t *seen)
     *seen = now;
 }
 
+/* Items that go together, and how many of them are done. */
+typedef struct raising {
+    effects e;
+    uint64_t seen; /* note_changes() */
+    bly_bytes items[ITEMS_BATCH];
+    uint64_t by[ITEMS_BATCH];
+    size_t n, done;
+} raising;
+
+/* Items and their increments from argv on; false where one of these is bad,
+ * which ends them. */
+static bool raising_read(raising *r, server_string **argv, int argc, int step)
+{
+    for (r->n = r->done = 0; r->n < ITEMS_BATCH && argc > 0; r->n++) {
+        r->items[r->n] = arg_item(argv[0]);
+        r->by[r->n] = 1;
+        if (step == 2 &&
+            !arg_number(argv[1], 0, TOPK_MAX_INCREMENT, &r->by[r->n]))
+            return false;
+        argv += step;
+        argc -= step;
+    }
+    return true;
+}
+
+/* Reply with what an item has pushed out. */
+static void reply_left(void *ctx, size_t i, uint64_t now, bly_bytes left)
+{
+    raising *r = ctx;
+    (void)i, (void)now;
+    if (left.ptr)
+        srv.ReplyWithStringBuffer(r->e.ctx, left.ptr, left.len);
+    else
+        srv.ReplyWithNull(r->e.ctx);
+    r->done++;
+}
+
+/* Where there is no memory for one, the next is tried. */
+static void raising_run(raising *r, bly_foreign *t, server_string **argv,
+                        int step)
+{
+    while (r->done < r->n) {
+        if (!bly_foreign_increase_each(t, r->items + r->done, r->by + r->done,
+                                       r->n - r->done, reply_left, r))
+            return;
+        reply_error(r->e.ctx, "ERR Insufficient memory");
+        note_changes(&r->e, t, &r->seen);
+        server_string **at = argv + (size_t)step * r->done++;
+        effects_refuse(&r->e, at, at + step);
+    }
+}
+
 /* Items, each with its increment where step is 2. A bad increment is an error
  * in its place. What stands behind it is not added, as in the peer, and gets
  * the same error, so that the array has the length that was announced. */
@@ -106,32 +142,29 @@ static int topk_increase(server_ctx *ctx, server_string **argv, int argc,
 {
     server_key *key;
     bly_foreign *t = topk_open(ctx, argv[1], SERVER_WRITE, &key);
-    effects e = { .ctx = ctx,
-                  .command = step == 2 ? "TOPK.INCRBY" : "TOPK.ADD",
-                  .name = argv[1],
-                  .run = argv + 2 };
-    uint64_t seen = t ? bly_foreign_changes(t) : 0;
-    bool bad = false;
+    raising r;
+    r.e = (effects){ .ctx = ctx,
+                     .command = step == 2 ? "TOPK.INCRBY" : "TOPK.ADD",
+                     .name = argv[1],
+                     .run = argv + 2 };
+    r.seen = t ? bly_foreign_changes(t) : 0;
     if (t)
         srv.ReplyWithArray(ctx, (argc - 2) / step);
-    for (int i = 2; t && i < argc; i += step) {
-        uint64_t by = 1;
-        if (!bad && step == 2 &&
-            !arg_number(argv[i + 1], 0, TOPK_MAX_INCREMENT, &by)) {
-            bad = true;
-            note_changes(&e, t, &seen);
-            effects_refuse(&e, argv + i, argv + argc);
+    bool good = true;
+    for (int i = 2; t && i < argc && good;) {
+        good = raising_read(&r, argv + i, argc - i, step);
+        raising_run(&r, t, argv + i, step);
+        i += (int)r.n * step;
+        if (!good) {
+            note_changes(&r.e, t, &r.seen);
+            effects_refuse(&r.e, argv + i, argv + argc);
         }
-        if (bad) {
+        for (; i < argc && !good; i += step)
             reply_error(ctx, TOPK_BAD_INCREMENT);
-        } else if (!add_and_reply(&e, t, arg_item(argv[i]), by)) {
-            note_changes(&e, t, &seen);
-            effects_refuse(&e, argv + i, argv + i + step);
-        }
     }
     if (t)
-        note_changes(&e, t, &seen);
-    if (effects_end(&e, argv + argc))
+        note_changes(&r.e, t, &r.seen);
+    if (effects_end(&r.e, argv + argc))
         key_changed(ctx, event, argv[1]);
     key_close(key);
     return SERVER_OK;
