@@ -6,7 +6,8 @@
 Each figure is a ratio of two statements of one run, in turn, the least of some
 rounds each: processor time of the process that runs them, or its memory. The
 build is that of BLY_BUILD (build/). ENGINE: duckdb (ten times the rows),
-postgresql, sqlite.
+postgresql, sqlite. With BITFILTERS=FILE, DuckDB loads its community extension of
+that name too, compiled for it beforehand, and is measured with its filters.
 """
 import argparse
 import os
@@ -268,15 +269,27 @@ def duckdb(rows, rounds):
         times = [[seconds(sql) for sql in statements] for _ in range(max(rounds, 5))]
         return [min(column) for column in zip(*times)]
 
+    peer = os.environ.get("BITFILTERS")
     with tempfile.TemporaryDirectory() as folder:
         db(f"LOAD '{duck_support.BUILD / 'bloomery.duckdb_extension'}'")
-        db(f"SELECT bly_save(bly_agg(i * 100), '{folder}/f.bly') FROM range(100000) r(i)")
+        # The rate of the peer's filters of 8 bits.
+        db(f"SELECT bly_save(bly_agg(i * 100, NULL, 'fpr=0.0039'), '{folder}/f.bly') FROM range(100000) r(i)")
+        ours = f"bly_has('{folder}/f.bly', x)"
+        theirs = []
+        if peer:
+            db(f"LOAD '{peer}'")
+            for kind in ("binary_fuse8_filter", "xor8_filter"):
+                db(f"SET VARIABLE {kind} = (SELECT {kind}(hash(i * 100)) FROM range(100000) r(i))")
+                theirs.append(f"{kind}_contains(getvariable('{kind}'), hash(x))")
         for where, name in ((f"ATTACH '{folder}/bench.db' AS d", "in a file"), ("ATTACH ':memory:' AS d", "in memory")):
             db(where)
             db(f"CREATE TABLE d.t AS SELECT i * 7919 % {rows} AS x FROM range({rows}) r(i)")
-            asked, total, hashed, rest = best(f"SELECT count(bly_has('{folder}/f.bly', x)) FROM d.t", "SELECT sum(x) FROM d.t",
-                                              "SELECT count(hash(x)) FROM d.t", "SELECT count(*) FROM d.t WHERE x % 100 = 7")
-            where = best(f"SELECT count(*) FROM d.t WHERE bly_has('{folder}/f.bly', x)")[0]
+            asked, total, hashed, where, rest, *peers = best(
+                f"SELECT count({ours}) FROM d.t", "SELECT sum(x) FROM d.t", "SELECT count(hash(x)) FROM d.t",
+                f"SELECT count(*) FROM d.t WHERE {ours}", "SELECT count(*) FROM d.t WHERE x % 100 = 7",
+                *(f"SELECT count({other}) FROM d.t" for other in theirs))
+            for other, took in zip(theirs, peers):
+                figure(f"duckdb: bly_has(f, x), {other.partition('(')[0]} {name}", asked, took, "s", 1 / 2)
             figure(f"duckdb: bly_has(f, x), sum(x), {rows} rows {name}", asked, total, "s", 2)
             figure("the same beside a function of DuckDB, hash(x)", asked, hashed, "s", 2)
             figure("WHERE bly_has(f, x), sum(x)", where, total, "s", 2)

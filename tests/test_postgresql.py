@@ -476,6 +476,15 @@ def test_a_file_that_is_cut_off(server, db, shared):
     assert one(db, "SELECT pg_backend_pid()") == pid
 
 
+def test_a_pipe_is_no_file(db, shared):
+    """Whoever opened it would wait, and could not be cancelled."""
+    pipe = shared.path / "pipe"
+    os.mkfifo(pipe, 0o666)
+    pipe.chmod(0o666)
+    for sql in ("SELECT bly_has(%s, 'a')", "SELECT bly_load(%s)", "SELECT bly_save(bly_agg('a'), %s)"):
+        fails(db, sql, str(pipe), says="pipe", state="22023")
+
+
 def test_a_damaged_file_never_says_no(db, shared):
     fails(db, "SELECT bly_has(%s, 7)", str(damaged_file(shared)), says="damaged.bly: damaged")
 

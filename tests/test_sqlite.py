@@ -139,6 +139,12 @@ def test_nulls_and_nothing(db):
     assert json.loads(one(db, "SELECT bly_info(bly_agg(x)) FROM a"))["capacity"] == 1
 
 
+def test_plans_are_for_numbers(db):
+    for args in ("'abc'", "x'00'", "1000, 'x'", "-1", "-0.5"):
+        fails(db, f"SELECT bly_plan({args})", says="bloomery: ")
+    assert one(db, "SELECT bly_plan('1000')") == one(db, "SELECT bly_plan(1000)") == one(db, "SELECT bly_plan(1e3, NULL)")
+
+
 def test_facts_and_plans(db, ok):
     ok("build", "-q", "--note", "of May", "-o", "f.bly", stdin="a\nb\n")
     row = db.execute("SELECT kind, keys, capacity, note FROM bly_file(?)",
@@ -158,7 +164,7 @@ def test_a_damaged_file_never_says_no(db, ok):
         fails(db, sql, path, says="damaged.bly: damaged")
 
 
-def test_what_is_no_filter(db, ok):
+def test_what_is_no_filter(db, ok, tmp_path):
     good = one(db, "SELECT bly_agg(1)")
     for bad in (b"", b"\0", b"x" * 5000, good[:100], good[:-1], good + b"x"):
         fails(db, "SELECT bly_has(?, 1)", bad)
@@ -173,6 +179,8 @@ def test_what_is_no_filter(db, ok):
             pass
     fails(db, "SELECT bly_has(1, 1)", says="blob")
     fails(db, "SELECT bly_has('absent.bly', 1)", says="absent.bly")
+    os.mkfifo(tmp_path / "pipe")
+    fails(db, "SELECT bly_has(?, 1)", str(tmp_path / "pipe"), says="a pipe")
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="number")
@@ -381,6 +389,31 @@ def test_compact_filters_of_one_size_in_turn(db, ok):
     db.executemany("INSERT INTO twins VALUES (?, ?)", compact_twins(ok))
     rows = db.execute("SELECT a.key = b.key, bly_has(a.f, b.key) FROM twins a, twins b ORDER BY b.key, a.key").fetchall()
     assert len(rows) == 9 and all(has == same for same, has in rows)
+
+
+def test_a_value_lasts_as_long_as_its_statement(db):
+    """A filter that a statement made is not copied for each row; others make theirs while it still asks its own."""
+    numbers(db, 3000)
+    ask = "SELECT bly_has((SELECT bly_agg(x || ?1) FROM a), x || ?1), n FROM a"
+    cursors = [db.execute(ask, (f"-{i}",)) for i in range(6)]
+    for _ in range(100):
+        for cursor in cursors:
+            assert cursor.fetchone()[0] == 1
+        db.execute("SELECT length(bly_agg(x)) FROM a").fetchall()
+    groups = db.execute("SELECT n % 7, bly_agg(x) AS f FROM a GROUP BY 1 ORDER BY 1").fetchall()
+    assert len({f for _, f in groups}) == 7
+    assert all(one(db, "SELECT min(bly_has(?, x)) FROM a WHERE n % 7 = ?", f, i) == 1 for i, f in groups)
+    assert one(db, "SELECT max(f) FROM (SELECT n % 7, bly_agg(x) AS f FROM a GROUP BY 1)") == max(f for _, f in groups)
+
+
+def test_values_do_not_pile_up():
+    """The one that was kept goes when the next is made, also of a statement that runs again and again."""
+    code = (f"import resource, sqlite3; db = sqlite3.connect(':memory:'); db.enable_load_extension(True)\n"
+            f"db.load_extension({str(MODULE)!r})\n"
+            "for i in range(200): db.execute(\"SELECT length(bly_agg(1, NULL, 'items=1M'))\").fetchall()\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)")
+    done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert int(done.stdout) < 120_000, (done.stdout, done.stderr)  # KiB; all of them would be 250 MB
 
 
 # ------------------------------------------------------- linked into a program

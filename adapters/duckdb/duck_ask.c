@@ -105,7 +105,10 @@ static const char *has_rows(const bly_filter *f, const struct column *x,
 
 static const char *has(duck_info info, duck_chunk chunk, duck_vector result)
 {
-    const struct column f = column_of(chunk, 0), x = column_of(chunk, 1);
+    int none[2] = { 0 };
+    int *const kept = site_types(info), *const types = kept ? kept : none;
+    const struct column f = column_known(chunk, 0, &types[0]);
+    const struct column x = column_known(chunk, 1, &types[1]);
     const size_t n = (size_t)duck.data_chunk_get_size(chunk);
     size_t run;
     for (size_t row = 0; row < n; row += run) {

@@ -26,6 +26,9 @@ struct column {
 };
 struct column column_of(duck_chunk chunk, uint64_t i);
 
+/* The same where its type is kept from one chunk to the next; 0: not yet. */
+struct column column_known(duck_chunk chunk, uint64_t i, int *type);
+
 static inline bool column_is_null(const struct column *c, size_t row)
 {
     return c->type == DUCK_NULL ||
@@ -127,6 +130,9 @@ void held_end(struct shared *s, struct held *h);
  * opened last, so that the answers of a statement come from one file. */
 struct site;
 void site_begin(duck_init info);
+
+/* The types of its first two arguments, for column_known(); NULL: no place. */
+int *site_types(duck_info info);
 
 /* May the statement open this path, by DuckDB's rules? */
 const char *site_may_open(duck_info info, const char *path);

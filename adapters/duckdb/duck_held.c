@@ -130,6 +130,7 @@ struct site {
     duck_context context;
     char *path; /* of what is open */
     struct sql_file *file;
+    int types[2]; /* of its arguments; 0: not known yet */
 };
 
 static void site_close(struct site *site)
@@ -169,6 +170,12 @@ void site_begin(duck_init info)
 static struct site *site_of(duck_info info)
 {
     return duck_is_late ? duck_late.scalar_function_get_state(info) : NULL;
+}
+
+int *site_types(duck_info info)
+{
+    struct site *const site = site_of(info);
+    return site ? site->types : NULL;
 }
 
 /* What DuckDB says to a path; NULL if it is content, or if all that is wrong

@@ -11,15 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct column column_of(duck_chunk chunk, uint64_t i)
+static int type_of(duck_vector v)
+{
+    duck_type type = duck.vector_get_column_type(v);
+    const int id = duck.get_type_id(type);
+    duck.destroy_logical_type(&type);
+    return id;
+}
+
+struct column column_known(duck_chunk chunk, uint64_t i, int *type)
 {
     const duck_vector v = duck.data_chunk_get_vector(chunk, i);
-    duck_type type = duck.vector_get_column_type(v);
-    const struct column c = { .type = duck.get_type_id(type),
-                              .data = duck.vector_get_data(v),
-                              .valid = duck.vector_get_validity(v) };
-    duck.destroy_logical_type(&type);
-    return c;
+    if (!*type)
+        *type = type_of(v);
+    return (struct column){ .type = *type,
+                            .data = duck.vector_get_data(v),
+                            .valid = duck.vector_get_validity(v) };
+}
+
+struct column column_of(duck_chunk chunk, uint64_t i)
+{
+    int type = 0;
+    return column_known(chunk, i, &type);
 }
 
 static bool is_text(int type)

@@ -12,10 +12,11 @@
  *     a state each  | A | B | A | ...  8 bytes for each row, or more
  *
  * The size of its memory tells. DuckDB's own allocator, jemalloc, can be asked
- * where it is exported. A build without it has its memory from libc, which can
- * be asked as well; that it does is shown by vectors of known sizes, when the
- * extension is loaded. (libc gives up to 40 bytes where 8 were asked for, so
- * that lists of two to five rows remain to be looked at if they are that short,
+ * where it is exported. A build without it has its memory from malloc(), of
+ * whatever library that is, which can be asked as well. That it does is shown
+ * when the extension is loaded: memory that DuckDB gave back comes from
+ * malloc() then. (glibc gives up to 40 bytes where 8 were asked for, so that
+ * lists of two to five rows remain to be looked at if they are that short,
  * which those of FILTER are.)
  *
  * If nobody can be asked, what is in the list decides. A list of many holds
@@ -30,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __GLIBC__
+#ifdef __linux__
 #include <malloc.h>
 #endif
 
@@ -48,55 +49,65 @@ static bool look_at(const int to[2], const void *at, void *copy, size_t n)
 static size_t (*memory_of)(const void *);
 static size_t memory_of_one;
 
-#ifdef __GLIBC__
-/* Before what malloc(n) gives stands the size of the whole: n and 8 bytes more,
- * to a multiple of 16, and 16 more where these would be too few for anything
- * else; the last three bits are flags. */
-#define LIBC_SLACK 16
-static bool is_from_libc(const int to[2], const void *at, size_t n)
-{
-    size_t head;
-    const size_t whole = (n + sizeof head + 15) / 16 * 16;
-    return look_at(to, (const char *)at - sizeof head, &head, sizeof head) &&
-           (head / 16 * 16 == whole || head / 16 * 16 == whole + LIBC_SLACK);
-}
+#ifdef __linux__ /* where malloc_usable_size() is */
+/* What glibc may add to a block, since the rest would be too few bytes for
+ * another. */
+#define MALLOC_SLACK 16
 
-/* Are the data of vectors of several types where libc has its memory? */
-static bool vectors_are_from_libc(void)
+/* The addresses of the data of four vectors, of 2, 4, 8 and 16 KiB, which
+ * DuckDB has given back. */
+#define VECTORS 4
+static bool vectors_had(const void *had[VECTORS])
 {
-    static const int types[] = { DUCK_TINYINT, DUCK_SMALLINT, DUCK_INTEGER,
-                                 DUCK_BIGINT };
-    duck_type made[4] = { NULL };
-    int to[2];
-    if (pipe(to))
-        return false;
-    for (size_t i = 0; i < 4; i++)
+    static const int types[VECTORS] = { DUCK_TINYINT, DUCK_SMALLINT,
+                                        DUCK_INTEGER, DUCK_BIGINT };
+    duck_type made[VECTORS] = { NULL };
+    for (size_t i = 0; i < VECTORS; i++)
         made[i] = duck.create_logical_type(types[i]);
-    duck_chunk chunk = duck.create_data_chunk(made, 4);
-    bool all = chunk != NULL;
-    for (size_t i = 0; i < 4 && all; i++)
-        all = is_from_libc(
-            to, duck.vector_get_data(duck.data_chunk_get_vector(chunk, i)),
-            (size_t)KEYS_MOST << i);
+    duck_chunk chunk = duck.create_data_chunk(made, VECTORS);
+    const bool ok = chunk != NULL;
+    for (size_t i = 0; i < VECTORS && ok; i++)
+        had[i] = duck.vector_get_data(duck.data_chunk_get_vector(chunk, i));
     duck.destroy_data_chunk(&chunk);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < VECTORS; i++)
         duck.destroy_logical_type(&made[i]);
-    close(to[0]);
-    close(to[1]);
-    return all;
+    return ok;
 }
 
-static size_t libc_memory_of(const void *at)
+/* Does malloc() now give what was DuckDB's? No two allocators have one
+ * address; and those that are asked for a size again give what came back last,
+ * or soon. */
+#define MALLOC_TRIES 64
+static bool memory_is_mallocs(void)
+{
+    const void *had[VECTORS];
+    void *got[VECTORS][MALLOC_TRIES];
+    bool same = false;
+    if (!vectors_had(had))
+        return false;
+    for (size_t i = 0; i < VECTORS; i++)
+        for (size_t t = 0; t < MALLOC_TRIES; t++) {
+            got[i][t] = malloc((size_t)KEYS_MOST << i);
+            for (size_t j = 0; j < VECTORS; j++)
+                same |= got[i][t] && got[i][t] == had[j];
+        }
+    for (size_t i = 0; i < VECTORS; i++)
+        for (size_t t = 0; t < MALLOC_TRIES; t++)
+            free(got[i][t]);
+    return same;
+}
+
+static size_t malloc_memory_of(const void *at)
 {
     return malloc_usable_size((void *)(uintptr_t)at);
 }
 
-static void ask_libc(void)
+static void ask_malloc(void)
 {
     void *const one = malloc(sizeof one);
-    if (one && vectors_are_from_libc()) {
-        memory_of = libc_memory_of;
-        memory_of_one = memory_of(one) + LIBC_SLACK;
+    if (one && memory_is_mallocs()) {
+        memory_of = malloc_memory_of;
+        memory_of_one = memory_of(one) + MALLOC_SLACK;
     }
     free(one);
 }
@@ -113,9 +124,9 @@ void states_begin(void *library)
         memcpy(&size_for, &for_size, sizeof size_for);
         memory_of_one = size_for(sizeof(void *), 0);
     }
-#ifdef __GLIBC__
+#ifdef __linux__
     if (!memory_of)
-        ask_libc();
+        ask_malloc();
 #endif
 }
 

@@ -233,6 +233,7 @@ Datum bly_load_file(PG_FUNCTION_ARGS)
     const bly_mem mem = pgb_memory(CurrentMemoryContext);
     const bly_access limits = { .mem = &mem, .max_bytes = PGB_MOST };
     const char *const path = path_to_read(PG_GETARG_TEXT_PP(0));
+    pgb_check(sql_no_pipe(path));
     pgb_check(sql_value_open(path, &limits, &v));
     const Datum out = pgb_value(&v);
     sql_value_free(&v);
@@ -245,6 +246,7 @@ Datum bly_save_file(PG_FUNCTION_ARGS)
 {
     const struct varlena *const bytes = PG_GETARG_VARLENA_PP(0);
     const char *const path = path_to_write(PG_GETARG_TEXT_PP(1));
+    pgb_check(sql_no_pipe(path));
     struct sql_value v = pgb_load(bytes, CurrentMemoryContext);
     const mode_t before = umask(S_IWGRP | S_IWOTH);
     const char *const bad = sql_value_save(&v, path, pgb_wait);

@@ -68,22 +68,19 @@ static struct sql_file *file_again(struct sql_file **files, const char *path,
     return NULL;
 }
 
-/* A file without a checksum for each block is compared with that of the whole:
- * a damaged one might say no. Large files have such checksums, so that this
- * takes some milliseconds, once. */
-static const char *file_map(const char *path, bly_filter **out)
+static const char *stat_no_pipe(const char *path, struct stat *st)
 {
-    bly_stats s;
-    const char *bad =
-        sql_told(bly_map(path, &(bly_access){ .blind = true }, out));
-    if (bad)
-        return bad;
-    bly_peek(*out, &s);
-    if (s.format <= 1 && bly_verify(*out)) {
-        bad = sql_wrong("%s: %s", path, bly_error());
-        bly_free(*out);
-    }
-    return bad;
+    if (stat(path, st) != 0)
+        return sql_failed(errno, path);
+    return S_ISFIFO(st->st_mode) ? sql_wrong("%s: a pipe; right: a file", path)
+                                 : NULL;
+}
+
+const char *sql_no_pipe(const char *path)
+{
+    struct stat st;
+    const char *const bad = stat_no_pipe(path, &st);
+    return bad && sql_status() == BLY_EIO ? NULL : bad;
 }
 
 const char *sql_file_open(struct sql_file **files, const char *path,
@@ -91,8 +88,9 @@ const char *sql_file_open(struct sql_file **files, const char *path,
 {
     struct stat st;
     *out = NULL;
-    if (stat(path, &st) != 0)
-        return sql_failed(errno, path);
+    const char *const wrong = stat_no_pipe(path, &st);
+    if (wrong)
+        return wrong;
     struct sql_file *file = file_again(files, path, &st);
     if (!file) {
         file = calloc(1, sizeof *file + strlen(path) + 1);
@@ -100,7 +98,8 @@ const char *sql_file_open(struct sql_file **files, const char *path,
             return sql_no_memory();
         memcpy(file->path, path, strlen(path) + 1);
         file->st = st;
-        const char *const bad = file_map(path, &file->f);
+        const char *const bad =
+            sql_told(bly_map(path, &(bly_access){ .blind = true }, &file->f));
         if (bad) {
             free(file);
             return bad;

@@ -190,6 +190,10 @@ struct sql_file {
 const char *sql_file_open(struct sql_file **files, const char *path,
                           struct sql_file **out);
 void sql_file_close(struct sql_file *file);
+
+/* What is wrong with a path that is a pipe, at which opening would wait for
+ * whoever is at its other end, for ever if nobody is. */
+const char *sql_no_pipe(const char *path);
 void sql_file_forget(struct sql_file **files, struct sql_file *file);
 void sql_files_end(struct sql_file **files);
 

@@ -259,27 +259,22 @@ static void topk_final(sqlite3_context *ctx)
     group_end(g);
 }
 
-int aggregates_register(sqlite3 *db)
+int aggregates_register(sqlite3 *db, struct connection *c)
 {
-    static const struct {
-        const char *name;
-        int nargs;
-        void (*step)(sqlite3_context *, int, sqlite3_value **);
-        void (*final)(sqlite3_context *);
-    } rows[] = {
-        { "bly_agg", 1, agg_step, agg_final },
-        { "bly_agg", 2, agg_step, agg_final },
-        { "bly_agg", 3, agg_step, agg_final },
-        { "bly_merge_agg", 1, merge_step, merge_final },
-        { "bly_hll_agg", 1, hll_step, hll_final },
-        { "bly_minhash_agg", 1, minhash_step, minhash_final },
-        { "bly_topk_agg", 2, topk_step, topk_final },
+#define AGGREGATE(name, nargs, of)                            \
+    {                                                         \
+        name, nargs, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, \
+            .step = of##_step, .final = of##_final            \
+    }
+    static const struct function rows[] = {
+        AGGREGATE("bly_agg", 1, agg),
+        AGGREGATE("bly_agg", 2, agg),
+        AGGREGATE("bly_agg", 3, agg),
+        AGGREGATE("bly_merge_agg", 1, merge),
+        AGGREGATE("bly_hll_agg", 1, hll),
+        AGGREGATE("bly_minhash_agg", 1, minhash),
+        AGGREGATE("bly_topk_agg", 2, topk),
     };
-    int rc = SQLITE_OK;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == SQLITE_OK; i++)
-        rc = sqlite3_create_function_v2(
-            db, rows[i].name, rows[i].nargs,
-            SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL, NULL,
-            rows[i].step, rows[i].final, NULL);
-    return rc;
+#undef AGGREGATE
+    return function_register(db, c, rows, sizeof rows / sizeof *rows);
 }

@@ -31,8 +31,11 @@ void result_value(sqlite3_context *ctx, struct sql_value *v)
     void *bytes;
     size_t n;
     const char *const bad = sql_value_turn(v, &bytes, &n);
+    struct connection *const c = sqlite3_user_data(ctx);
     if (bad)
         result_wrong(ctx, bad);
+    else if (lasting_keep(&c->lasting, sqlite3_context_db_handle(ctx), bytes))
+        sqlite3_result_blob64(ctx, bytes, n, SQLITE_STATIC);
     else
         sqlite3_result_blob64(ctx, bytes, n, free);
 }
@@ -207,8 +210,8 @@ ask_has_as(sqlite3_context *ctx, const struct held *h,
     return bad;
 }
 
-static const char *ask_has(sqlite3_context *ctx, const struct held *h,
-                           const struct sql_key *key)
+static inline __attribute__((always_inline)) const char *
+ask_has(sqlite3_context *ctx, const struct held *h, const struct sql_key *key)
 {
     if (!h->plain || key->type == BLY_KEYS_INT64)
         return ask_has_as(ctx, h, key);
@@ -286,18 +289,28 @@ static void fn_info(sqlite3_context *ctx, int n, sqlite3_value **argv)
     result_json(ctx, bad, json);
 }
 
+static bool is_number(sqlite3_value *value)
+{
+    const int type = sqlite3_value_numeric_type(value);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 static void fn_plan(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     char *json = NULL;
-    const int64_t items = sqlite3_value_int64(argv[0]);
-    const double fpr = n > 1 ? sqlite3_value_double(argv[1]) : 0;
-    const char *const kind =
-        n > 2 ? (const char *)sqlite3_value_text(argv[2]) : NULL;
+    const bool rated = n > 1 && !is_null(argv[1]);
+    const char *bad = NULL;
     if (is_null(argv[0]))
         return;
-    const char *const bad = items < 0
-                                ? "a plan for fewer than no keys"
-                                : sql_plan((uint64_t)items, fpr, kind, &json);
+    if (!is_number(argv[0]) || (rated && !is_number(argv[1])))
+        bad = "right: bly_plan(number of keys, rate, 'kind')";
+    else if (sqlite3_value_double(argv[0]) < 0)
+        bad = "a plan for fewer than no keys";
+    else
+        bad = sql_plan((uint64_t)sqlite3_value_int64(argv[0]),
+                       rated ? sqlite3_value_double(argv[1]) : 0,
+                       n > 2 ? (const char *)sqlite3_value_text(argv[2]) : NULL,
+                       &json);
     result_json(ctx, bad, json);
 }
 
@@ -370,29 +383,21 @@ static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
 
 int functions_register(sqlite3 *db, struct connection *c)
 {
-    static const struct {
-        const char *name;
-        int nargs, flags;
-        void (*call)(sqlite3_context *, int, sqlite3_value **);
-    } rows[] = {
-        { "bly_has", 2, 0, fn_has },
-        { "bly_count", 2, 0, fn_count },
-        { "bly_get", 2, 0, fn_get },
-        { "bly_info", 1, 0, fn_info },
-        { "bly_plan", 1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, fn_plan },
-        { "bly_plan", 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, fn_plan },
-        { "bly_plan", 3, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, fn_plan },
+    static const struct function rows[] = {
+        { "bly_has", 2, 0, .call = fn_has },
+        { "bly_count", 2, 0, .call = fn_count },
+        { "bly_get", 2, 0, .call = fn_get },
+        { "bly_info", 1, 0, .call = fn_info },
+        { "bly_plan", 1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+          .call = fn_plan },
+        { "bly_plan", 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+          .call = fn_plan },
+        { "bly_plan", 3, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+          .call = fn_plan },
         { "bly_likeness", 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-          fn_likeness },
-        { "bly_load", 1, SQLITE_DIRECTONLY, fn_load },
-        { "bly_save", 2, SQLITE_DIRECTONLY, fn_save },
+          .call = fn_likeness },
+        { "bly_load", 1, SQLITE_DIRECTONLY, .call = fn_load },
+        { "bly_save", 2, SQLITE_DIRECTONLY, .call = fn_save },
     };
-    int rc = SQLITE_OK;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == SQLITE_OK; i++) {
-        c->refs++; /* given back when the function goes, or if it fails */
-        rc = sqlite3_create_function_v2(
-            db, rows[i].name, rows[i].nargs, SQLITE_UTF8 | rows[i].flags, c,
-            rows[i].call, NULL, NULL, connection_drop);
-    }
-    return rc;
+    return function_register(db, c, rows, sizeof rows / sizeof *rows);
 }

@@ -4,9 +4,10 @@
  *     .load build/bloomery_sqlite
  *     SELECT bly_has('seen.bly', email) FROM people;
  *
- * functions.c has those that ask, aggregates.c those that make, table.c the
- * virtual table, file.c the facts of a file. Compiled with SQLITE_CORE it is
- * linked into a program: call sqlite3_bloomery_init(db, NULL, NULL).
+ * functions.c has those that ask, aggregates.c those that make, lasting.c what
+ * they made, table.c the virtual table, file.c the facts of a file. Compiled
+ * with SQLITE_CORE it is linked into a program: call sqlite3_bloomery_init(db,
+ * NULL, NULL).
  */
 #include "adapters/sqlite/sqlite_bloomery.h"
 
@@ -25,7 +26,21 @@ void connection_drop(void *connection)
     sql_files_end(&c->files);
     for (int i = 0; i < HELD_BLOBS && c->blobs[i]; i++)
         held_drop(c->blobs[i]);
+    lasting_end(&c->lasting);
     free(c);
+}
+
+int function_register(sqlite3 *db, struct connection *c,
+                      const struct function *rows, size_t n)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < n && rc == SQLITE_OK; i++) {
+        c->refs++; /* given back when the function goes, or if it fails */
+        rc = sqlite3_create_function_v2(
+            db, rows[i].name, rows[i].nargs, SQLITE_UTF8 | rows[i].flags, c,
+            rows[i].call, rows[i].step, rows[i].final, connection_drop);
+    }
+    return rc;
 }
 
 /* Called without a name, SQLite looks for one made of the letters of the
@@ -51,9 +66,9 @@ int sqlite3_bloomery_init(sqlite3 *db, char **error,
         return SQLITE_NOMEM;
     c->refs = 1;
     int rc = functions_register(db, c);
-    connection_drop(c);
     if (rc == SQLITE_OK)
-        rc = aggregates_register(db);
+        rc = aggregates_register(db, c);
+    connection_drop(c);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_module(db, "bloomery", &table_module, NULL);
     if (rc == SQLITE_OK)

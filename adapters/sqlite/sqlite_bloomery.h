@@ -23,14 +23,31 @@ struct held {
     struct sql_same blob; /* by which a blob is known again */
 };
 
-/* Of a connection: the files that it has asked, and the blobs that it asked
- * last. A blob that is no constant, as that of a subquery, has no other place
- * from one row to the next. */
+/* A value by malloc() that stays as long as statements may use it. */
+#define LASTING_USERS 4
+struct lasting {
+    void *bytes;
+    unsigned nusers;
+    struct lasting_user {
+        sqlite3_stmt *statement;
+        int run;
+    } users[LASTING_USERS];
+};
+
+/* Keep it as long as one of the statements runs that run now; false, and the
+ * value is the caller's, as long as the one before is used. */
+bool lasting_keep(struct lasting *l, sqlite3 *db, void *bytes);
+void lasting_end(struct lasting *l);
+
+/* Of a connection: the files that it has asked, the blobs that it asked last,
+ * and the value that it made last. A blob that is no constant, as that of a
+ * subquery, has no other place from one row to the next. */
 #define HELD_BLOBS 4
 struct connection {
     unsigned refs;
     struct sql_file *files;
     struct held *blobs[HELD_BLOBS]; /* the latest first */
+    struct lasting lasting;
 };
 void connection_drop(void *connection);
 
@@ -72,8 +89,19 @@ void result_wrong(sqlite3_context *ctx, const char *why);
 /* A filter in it is freed. */
 void result_value(sqlite3_context *ctx, struct sql_value *v);
 
+/* A function, or an aggregate, of a connection. */
+struct function {
+    const char *name;
+    int nargs, flags;
+    void (*call)(sqlite3_context *, int, sqlite3_value **);
+    void (*step)(sqlite3_context *, int, sqlite3_value **);
+    void (*final)(sqlite3_context *);
+};
+int function_register(sqlite3 *db, struct connection *c,
+                      const struct function *rows, size_t n);
+
 int functions_register(sqlite3 *db, struct connection *c);
-int aggregates_register(sqlite3 *db);
+int aggregates_register(sqlite3 *db, struct connection *c);
 extern const sqlite3_module table_module, file_module;
 
 #endif
