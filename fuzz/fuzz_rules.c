@@ -34,7 +34,8 @@ static uint64_t scanned(const struct rules *r, const struct scan_spec *spec,
         size_t nm = 0;
         assert(own);
         memcpy(own, text + done - seen, seen + len);
-        assert(scanner_scan(s, own, seen, seen + len, done - seen, &m, &nm));
+        const struct scan_piece p = { own, seen, seen + len, done - seen, 0 };
+        assert(scanner_scan(s, &p, &m, &nm));
         for (size_t i = 0; i < nm; i++)
             sum = mixed(sum, m[i].start, m[i].string);
         free(own);

@@ -178,12 +178,22 @@ print(json.dumps(ended(None)))
     assert told["status"] == 2 and "fair0" in told["err"] and not told["left"]
 
 
+def test_loopback_takes_larger_packets_than_a_device():
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c",
+         'ip link set lo up && exec timeout -s INT 1 "$@"', "sh", PROGRAM,
+         "traffic", "queue", "--tun", "fair0", "--out", "lo", "--json"],
+        capture_output=True, text=True, timeout=PATIENCE)
+    assert json.loads(done.stdout)["packets"] >= 0, done.stderr
+
+
 def test_wrong_calls(trouble):
     for argv, says in (["--tun", "x"], "--out"), (["--out", "lo"], "--tun"), \
             (["--tail"], "--tun"), (["--rehash", "x"], "--rehash"), \
             (["--tun", "x", "--out", "no-such"], "no-such"), \
             (["--tun", "a/b", "--out", "lo"], "a/b"), \
             (["--tun", "x", "--out", "lo", "--flows", 3], "--flows"), \
+            (["--rehash", 10, "--warmup", 11], "--warmup"), \
             (["--tun", "x", "--out", "lo", "c.pcap"], "CAPTURE"):
         trouble("traffic", "queue", *argv, says=says)
 

@@ -112,8 +112,9 @@ def test_rules(bly, tmp_path):
 
 @pytest.mark.parametrize("text, why", [
     ("content:abc", "line 1"), ('\ncontent:"|4|"', "line 2"), ("", "no strings"),
+    ("attack\nvirus", "--strings"),
     ('content:"' + "x" * 5000 + '"', "4096"),
-], ids=range(4))
+], ids=range(5))
 def test_bad_rules(bly, tmp_path, text, why):
     (tmp_path / "rules").write_text(text)
     got = bly("traffic", "scan", "--rules", tmp_path / "rules", "/dev/null")

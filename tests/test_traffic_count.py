@@ -74,6 +74,7 @@ def test_keys_from_a_file(ok, bly, tmp_path):
         (tmp_path / "k").write_text(text + "no flow\n")
         said = bly("traffic", "count", "--key", key, "--keys", "k", path)
         assert said.status == 2 and f"line {len(every) + 1} " in said.err
+        assert not said.out  # before anything is counted
     (tmp_path / "k").write_text("10.0.0.7\n10.9.9.9\n")
     lines = ok("traffic", "count", "--key", "src", "--keys", "k", "--form",
                "csv", "-", stdin=path.read_bytes()).out.splitlines()
@@ -86,7 +87,7 @@ def test_keys_from_a_file(ok, bly, tmp_path):
     (("--sketch", "spacecode", "--error", "1%", "c"), "--error"),
     (("--sketch", "spectral", "--keys", "k", "-"), "once"),
     (("--keys", "missing", "--form", "csv", "--json", "c"), "exclude"),
-    (("none",), "none")])
+    (("--keys", "missing", "c"), "missing"), (("none",), "none")])
 def test_wrong_options(trouble, tmp_path, argv, says):
     capture(tmp_path / "c", [ether(ip4(tcp()))])
     trouble("traffic", "count", *argv, says=says)

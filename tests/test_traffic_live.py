@@ -270,6 +270,50 @@ def test_as_tcpdump(tmp_path):
     for flows in ours, theirs:
         marks = [x for x in flows if x.endswith((":7998", ":7999"))]
         assert len(marks) == 2 and [flows.pop(x) for x in marks]
+    assert summary["lost"] == 0
     assert ours == theirs
     assert len(ours) == 8 and sum(x[0] for x in ours.values()) > 1000
     assert summary["other"] == summary["cut"] == summary["bad"] == 0
+
+
+# More comes than the kernel keeps for a program that is held up.
+HELD_UP = """
+import signal, socket, subprocess, sys, time
+end = time.monotonic() + float(sys.argv[1])
+child = subprocess.Popen(sys.argv[2:])
+while len(open("/proc/net/packet").readlines()) < 2:
+    if child.poll() is not None or time.monotonic() > end:
+        raise SystemExit("it does not look at the interface")
+    time.sleep(0.05)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.sendto(b"first", ("127.0.0.1", 9))
+time.sleep(0.5)
+child.send_signal(signal.SIGSTOP)
+for i in range(1500):
+    s.sendto(bytes(30000), ("127.0.0.1", 9))
+child.send_signal(signal.SIGCONT)
+time.sleep(0.5)
+child.send_signal(signal.SIGINT)
+sys.exit(child.wait(float(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("verb", [
+    ["flows", "--threshold", "1"], ["count", "--keys", "keys"],
+    ["digest", "--router", "r", "-o", "r.dig"],
+    ["scan", "--strings", "keys", "--summary"]], ids=lambda verb: verb[0])
+def test_lost_packets_are_counted(tmp_path, verb):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    (tmp_path / "keys").write_text("udp 127.0.0.1:1 > 127.0.0.1:2\n")
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c",
+         'ip link set lo up || exit 77; exec "$@"', "sh", sys.executable, "-c",
+         HELD_UP, str(PATIENCE / 4), PROGRAM, "traffic", *verb, "-i", "lo",
+         "--json"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 2, done.stderr
+    assert "faster than they could be looked at" in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["lost"] > 0

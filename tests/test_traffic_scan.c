@@ -63,7 +63,8 @@ static int found_order(const void *a, const void *b)
 }
 
 /* All matches of a text that comes in pieces of up to `most` bytes, which end
- * at the end of the memory they are in. */
+ * at the end of the memory they are in, or a little before it: what follows
+ * then would be a match. */
 static struct found scan_pieces(const struct rules *r,
                                 const struct scan_spec *spec,
                                 const unsigned char *text, size_t n,
@@ -76,13 +77,18 @@ static struct found scan_pieces(const struct rules *r,
         const size_t piece = 1 + test_random(at) % most;
         const size_t len = piece < n - done ? piece : n - done;
         const size_t seen = done < scanner_keeps(s) ? done : scanner_keeps(s);
-        unsigned char *const own = malloc(seen + len);
+        const size_t more = test_random(at) % 4 * 40, rest = n - done - len;
+        const size_t ahead = more < rest ? more : rest;
+        unsigned char *const own = malloc(seen + len + ahead);
+        const struct scan_piece p = { own, seen, seen + len, done - seen,
+                                      ahead };
         const struct scan_match *m;
         size_t nm;
         assert_non_null(own);
-        memcpy(own, text + done - seen, seen + len);
-        assert_true(
-            scanner_scan(s, own, seen, seen + len, done - seen, &m, &nm));
+        memcpy(own, text + done - seen, seen + len + ahead);
+        assert_true(scanner_scan(s, &p, &m, &nm));
+        for (size_t i = 1; i < nm; i++)
+            assert_true(found_order(&m[i - 1], &m[i]) < 0);
         found_add(&f, m, nm);
         free(own);
         done += len;
@@ -246,7 +252,8 @@ static void the_load_is_as_computed(void **state)
         struct scanner *const s = scanner_new(
             r.strings, r.n, &(struct scan_spec){ .per_length = per_length });
         assert_non_null(s);
-        assert_true(scanner_scan(s, text, 0, 1 << 20, 0, &m, &nm));
+        const struct scan_piece all = { .at = text, .n = 1 << 20 };
+        assert_true(scanner_scan(s, &all, &m, &nm));
         const struct scan_load *const load = scanner_load(s);
         const double off = (double)load->passed - load->computed;
         assert_true(load->computed > 100);

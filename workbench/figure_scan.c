@@ -40,8 +40,9 @@ static struct ids_result ids_scan(struct figure_run *run,
 {
     struct ids_result out = { 0 };
     struct scanner *const s = scanner_new(strings, n, spec);
+    const struct scan_piece all = { .at = text, .n = IDS_TEXT };
     const struct scan_match *m;
-    if (s && scanner_scan(s, text, 0, IDS_TEXT, 0, &m, &out.n)) {
+    if (s && scanner_scan(s, &all, &m, &out.n)) {
         const struct scan_load *const load = scanner_load(s);
         out.computed = load->computed / (double)IDS_TEXT;
         out.passed = (double)load->passed / (double)IDS_TEXT;

@@ -59,7 +59,7 @@ struct traffic_args {
 /* What was read, whatever was looked for in it. */
 struct traffic_totals {
     uint64_t packets, bytes; /* as they were on the wire */
-    uint64_t other, cut, bad, backwards;
+    uint64_t other, cut, bad, backwards, lost;
     double seconds; /* from the first packet to the last */
 };
 
@@ -149,7 +149,7 @@ struct scan_row {
 struct scan_summary {
     uint64_t strings, groups, memory, bytes, matches;
     double passed, computed, compared; /* per byte */
-    uint64_t packets, other, cut, fragments, streams, gaps, evicted;
+    uint64_t packets, other, cut, lost, fragments, streams, gaps, evicted;
     uint64_t without, absent;
 };
 

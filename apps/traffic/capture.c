@@ -25,6 +25,7 @@ bool pcap_begin(void)
 }
 
 #define LIVE_SNAP 65535
+#define LIVE_BUFFER (16 << 20) /* bytes that wait in the kernel, at most */
 
 static bool live_start(pcap_t *p, const char *name)
 {
@@ -32,6 +33,7 @@ static bool live_start(pcap_t *p, const char *name)
     pcap_set_snaplen(p, LIVE_SNAP);
     pcap_set_promisc(p, 1);
     pcap_set_timeout(p, LIVE_WAIT_MS);
+    pcap_set_buffer_size(p, LIVE_BUFFER);
     pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
     const int status = pcap_activate(p);
     if (status == PCAP_ERROR_PERM_DENIED)
@@ -85,6 +87,18 @@ static enum captured live_next(struct capture *c, struct frame *f)
             fail("%s: %s", c->name, pcap_geterr(c->handle));
         return CAPTURED_TROUBLE;
     }
+}
+
+bool capture_lost(const struct capture *c, uint64_t *lost)
+{
+    struct pcap_stat s = { 0 };
+    if (!c->handle || pcap_stats(c->handle, &s) != 0 || !s.ps_drop)
+        return false;
+    *lost = s.ps_drop;
+    fail("%s: %u packets came faster than they could be looked at, and are in "
+         "no count; right: more processor time, or a part of the traffic",
+         c->name, s.ps_drop);
+    return true;
 }
 
 /* -------------------------------------------------------------------- files */

@@ -31,6 +31,9 @@ struct capture {
  * no IP, and that they are there is said once. */
 bool capture_open(const char *name, bool live, struct capture *c);
 void capture_close(struct capture *c);
+/* Were packets of an interface lost before they could be looked at? How many,
+ * and that is printed. */
+bool capture_lost(const struct capture *c, uint64_t *lost);
 
 /* When nothing has come for a while: packets from before so many nanoseconds
  * cannot come any more. The kernel gathers them for LIVE_WAIT_MS. */

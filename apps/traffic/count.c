@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bloomery/sketch.h>
 
@@ -125,9 +126,9 @@ static bool count_pass(struct count_run *r, count_take *take, bool last)
             st = take(r, &key, f.wire);
     }
     t.seconds = (double)(newest - first) / 1e9;
+    r->damaged = got == CAPTURED_TROUBLE || capture_lost(&c, &t.lost);
     capture_close(&c);
     r->sum.totals = t;
-    r->damaged = got == CAPTURED_TROUBLE;
     return !st || !fail_library();
 }
 
@@ -138,17 +139,24 @@ struct asking {
     uint64_t line;
 };
 
+static bool key_read(const struct asking *a, bly_bytes text,
+                     struct flow_key *key)
+{
+    return key_parse(a->r->key, text.ptr, text.len, key) ||
+           !fail("%s: line %llu is no flow with the key %s; right: one per "
+                 "line, as count prints them",
+                 a->r->args->count.keys, (unsigned long long)a->line,
+                 a->r->args->key ? a->r->args->key : "5tuple");
+}
+
 static bool key_ask(void *ctx, bly_bytes text)
 {
     struct asking *const a = ctx;
     struct flow_key key;
     uint64_t packets, bytes;
     a->line++;
-    if (!key_parse(a->r->key, text.ptr, text.len, &key))
-        return !fail("%s: line %llu is no flow with the key %s; right: one per "
-                     "line, as count prints them",
-                     a->r->args->count.keys, (unsigned long long)a->line,
-                     a->r->args->key ? a->r->args->key : "5tuple");
+    if (!key_read(a, text, &key))
+        return false;
     if (tally_get(&a->r->tally, tally_hash(&a->r->tally, &key), &packets,
                   &bytes))
         return !fail_library();
@@ -157,16 +165,36 @@ static bool key_ask(void *ctx, bly_bytes text)
     return true;
 }
 
-static bool keys_print(struct count_run *r)
+static bool key_check(void *ctx, bly_bytes text)
+{
+    struct asking *const a = ctx;
+    struct flow_key key;
+    a->line++;
+    return key_read(a, text, &key);
+}
+
+static bool keys_each(struct count_run *r, bool (*take)(void *, bly_bytes))
 {
     struct input in;
     struct asking a = { r, 0 };
     input_files(&in, &r->args->count.keys, 1, false);
-    const bool ok = input_each(&in, key_ask, &a);
+    const bool ok = input_each(&in, take, &a);
     if (in.error[0])
         fail("%s", in.error);
     input_close(&in);
     return ok;
+}
+
+/* Asked before packets are counted for nothing, for hours perhaps. A pipe can
+ * be read only once. */
+static bool keys_good(struct count_run *r)
+{
+    const char *const name = r->args->count.keys;
+    struct stat file;
+    if (strcmp(name, "-") == 0 ||
+        (stat(name, &file) == 0 && !S_ISREG(file.st_mode)))
+        return true;
+    return keys_each(r, key_check);
 }
 
 /* ----------------------------------------------------------------- running */
@@ -217,6 +245,8 @@ static bool count_run(struct count_run *r)
 {
     const bool all = !r->args->count.keys;
     const bool sized = r->spec.kind != TALLY_COUNTMIN;
+    if (!all && !keys_good(r))
+        return false;
     if ((all || sized) && !flows_measure(r))
         return false;
     if (tally_new(&r->spec, &r->tally))
@@ -237,7 +267,7 @@ static bool count_run(struct count_run *r)
         puts("key,packets,bytes");
     else if (!r->args->json)
         printf("%14s %16s  %s\n", "packets", "bytes", "flow");
-    return all ? count_pass(r, print_take, true) : keys_print(r);
+    return all ? count_pass(r, print_take, true) : keys_each(r, key_ask);
 }
 
 static void count_summary_print(struct count_run *r)

@@ -313,6 +313,8 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
     if (c.live)
         until_watch();
     int status = capture_each(&c, args->number, frame_digest, &r);
+    if (capture_lost(&c, &r.sum.totals.lost))
+        status = TROUBLE;
     capture_close(&c);
     /* What came before a damaged place is worth keeping; tables that lack
      * packets are not: their no would be wrong. */

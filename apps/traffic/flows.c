@@ -386,6 +386,8 @@ int traffic_flows(const struct traffic_args *args, const struct list *operands)
     if (r.any)
         interval_show(&r);
     view_end(r.view);
+    if (capture_lost(&c, &r.sum.totals.lost))
+        status = TROUBLE;
     summary_print(&r);
     if (r.broken)
         status = fail("the view could not be shown: no memory, or no terminal");

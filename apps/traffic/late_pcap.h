@@ -19,6 +19,8 @@
     X(pcap_set_promisc)          \
     X(pcap_set_timeout)          \
     X(pcap_set_tstamp_precision) \
+    X(pcap_set_buffer_size)      \
+    X(pcap_stats)                \
     X(pcap_activate)             \
     X(pcap_setnonblock)          \
     X(pcap_get_selectable_fd)    \
@@ -41,6 +43,8 @@ bool pcap_begin(void);
 #define pcap_set_promisc (*pcap_calls.late_pcap_set_promisc)
 #define pcap_set_timeout (*pcap_calls.late_pcap_set_timeout)
 #define pcap_set_tstamp_precision (*pcap_calls.late_pcap_set_tstamp_precision)
+#define pcap_set_buffer_size (*pcap_calls.late_pcap_set_buffer_size)
+#define pcap_stats (*pcap_calls.late_pcap_stats)
 #define pcap_activate (*pcap_calls.late_pcap_activate)
 #define pcap_setnonblock (*pcap_calls.late_pcap_setnonblock)
 #define pcap_get_selectable_fd (*pcap_calls.late_pcap_get_selectable_fd)

@@ -19,6 +19,7 @@
 #include "io/byte_order.h"
 
 #define ROOM ((size_t)1 << 20)
+#define AT_ONCE ((size_t)1 << 17) /* that are read: they stay in cache */
 /* What libpcap and tshark take too: more is damage. */
 #define MOST_CAPTURED 262144
 #define MOST_INTERFACES 65536
@@ -109,7 +110,9 @@ static enum pcap_got fetch(struct pcap_file *f, size_t n, const char *cut)
     f->end -= f->at;
     f->at = 0;
     while (f->end < n && !f->ended) {
-        const ptrdiff_t got = f->read(f->ctx, f->bytes + f->end, ROOM - f->end);
+        const size_t room = ROOM - f->end;
+        const ptrdiff_t got =
+            f->read(f->ctx, f->bytes + f->end, room < AT_ONCE ? room : AT_ONCE);
         if (got < 0)
             return PCAP_BROKEN;
         f->ended = got == 0;

@@ -73,6 +73,10 @@ bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
         return false;
     if (a->queue.rehash && !a->queue.warmup)
         spec->warmup = spec->rehash / 10;
+    if (spec->warmup > spec->rehash)
+        return !fail("--warmup %g: bins cannot learn for longer than they wait "
+                     "for their turn; right: at most --rehash, which is %g",
+                     spec->warmup, spec->rehash);
     return !a->queue.rate || rate_read("--rate", a->queue.rate, link);
 }
 

@@ -208,10 +208,11 @@ static bool bytes_hand_over(struct reassembly *r, struct stream *s,
     const size_t all = s->nkept + n, keeps = r->spec.keeps;
     bool more = true;
     if (n) {
-        if (!room_for(r, all))
+        if (!room_for(r, all + STREAM_AHEAD))
             return false;
         memcpy(r->buf, s->kept, s->nkept);
         memcpy(r->buf + s->nkept, at, n);
+        memset(r->buf + all, 0, STREAM_AHEAD);
         more = r->spec.take(r->spec.ctx, &s->key, r->buf, s->nkept, all,
                             s->base - s->nkept);
         const size_t left = all < keeps ? all : keeps;

@@ -24,7 +24,9 @@ struct segment {
 bool segment_of(const struct packet *p, struct segment *s);
 
 /* at[0 .. seen) are bytes that were handed over before, at[seen .. n) those
- * that are new; at[0] is byte `base` of the stream. False ends it all. */
+ * that are new; at[0] is byte `base` of the stream. STREAM_AHEAD bytes behind
+ * them can be read, and are zeros. False ends it all. */
+#define STREAM_AHEAD 128
 typedef bool stream_take(void *ctx, const struct flow_key *key,
                          const unsigned char *at, size_t seen, size_t n,
                          uint64_t base);

@@ -13,6 +13,8 @@
 #include "apps/traffic/automaton.h"
 #include "io/byte_order.h"
 
+#define FEW 32 /* matches that are put in order without a call for each two */
+
 struct scanner {
     const struct scan_string *strings;
     size_t keeps;
@@ -23,12 +25,6 @@ struct scanner {
     struct scan_match *matches;
     size_t nmatches, room;
     struct scan_load load;
-};
-
-struct piece {
-    const unsigned char *at;
-    size_t seen, n;
-    uint64_t base;
 };
 
 struct scanner *scanner_new(const struct scan_string *strings, size_t n,
@@ -136,7 +132,7 @@ static int match_order(const void *a, const void *b)
 
 struct finding {
     struct scanner *s;
-    const struct piece *piece;
+    const struct scan_piece *piece;
 };
 
 /* The automaton says that a string ends in front of at[end]. */
@@ -144,7 +140,7 @@ static bool automaton_found(void *ctx, size_t string, size_t end)
 {
     const struct finding *const f = ctx;
     const struct scan_string *const s = &f->s->strings[string];
-    const struct piece *const p = f->piece;
+    const struct scan_piece *const p = f->piece;
     if (end <= p->seen || end < s->n ||
         !scan_there(s, p->at, p->n, end - s->n, p->base))
         return true;
@@ -155,7 +151,7 @@ static bool automaton_found(void *ctx, size_t string, size_t end)
 
 /* Can the string be there, by its place and its first and last bytes? */
 static bool entry_fits(const struct scan_group *g, const struct scan_entry *e,
-                       size_t at, const struct piece *p)
+                       size_t at, const struct scan_piece *p)
 {
     const uint32_t before = e->before & ~SCAN_MORE;
     if (at < before || e->after > p->n - at || at + e->after <= p->seen)
@@ -172,7 +168,7 @@ static bool entry_fits(const struct scan_group *g, const struct scan_entry *e,
  * there? */
 static bool entries_there(struct scanner *s, const struct scan_group *g,
                           const struct scan_entry *e, size_t at,
-                          const struct piece *p)
+                          const struct scan_piece *p)
 {
     for (;; e++) {
         if (entry_fits(g, e, at, p)) {
@@ -221,7 +217,7 @@ static size_t filter_places(const struct scan_group *g,
 static bool places_passed(struct scanner *s, const struct scan_group *g,
                           const unsigned char *text, size_t at,
                           const uint16_t *places, size_t n,
-                          const struct piece *p)
+                          const struct scan_piece *p)
 {
     uint64_t hashes[FETCHED];
     s->load.passed += n;
@@ -247,22 +243,25 @@ static bool places_passed(struct scanner *s, const struct scan_group *g,
 /* Windows at[0 .. n) of a piece; text[0 .. n + SCAN_AHEAD) are its bytes from
  * there on, and can be read. */
 static bool windows_scan(struct scanner *s, const struct scan_group *g,
-                         const struct piece *p, const unsigned char *text,
+                         const struct scan_piece *p, const unsigned char *text,
                          size_t at, size_t n)
 {
     uint16_t places[SCAN_BLOCK + 64], passed[SCAN_BLOCK + 1];
     const size_t tested = s->variant->front(g, text, n, places);
     const size_t npassed = filter_places(g, text, places, tested, passed);
+    s->load.sieved += tested;
     s->load.computed += (double)n * g->passes;
     return places_passed(s, g, text, at, passed, npassed, p);
 }
 
 /* Windows from `at` on, as far as `to`; where it went on to is in *end. */
 static bool block_scan(struct scanner *s, const struct scan_group *g,
-                       const struct piece *p, size_t at, size_t to, size_t *end)
+                       const struct scan_piece *p, size_t at, size_t to,
+                       size_t *end)
 {
     const size_t last = p->n - at >= g->window ? p->n - g->window + 1 : at;
-    const size_t safe = p->n > SCAN_AHEAD ? p->n - SCAN_AHEAD : 0;
+    const size_t readable = p->n + p->ahead;
+    const size_t safe = readable > SCAN_AHEAD ? readable - SCAN_AHEAD : 0;
     to = to < last ? to : last;
     *end = to;
     if (at < to && at < safe) {
@@ -280,7 +279,7 @@ static bool block_scan(struct scanner *s, const struct scan_group *g,
     return true;
 }
 
-static bool groups_scan(struct scanner *s, const struct piece *p)
+static bool groups_scan(struct scanner *s, const struct scan_piece *p)
 {
     size_t at[SCAN_GROUPS], least = p->n;
     /* A string that ends in the piece has its windows at most `back` bytes in
@@ -300,21 +299,34 @@ static bool groups_scan(struct scanner *s, const struct piece *p)
     return true;
 }
 
-bool scanner_scan(struct scanner *s, const unsigned char *at, size_t seen,
-                  size_t n, uint64_t base, const struct scan_match **matches,
-                  size_t *nmatches)
+/* By start. Most come in order, or nearly so. */
+static void matches_sort(struct scan_match *m, size_t n)
 {
-    const struct piece p = { at, seen, n, base };
+    if (n > FEW) {
+        qsort(m, n, sizeof *m, match_order);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        const struct scan_match own = m[i];
+        size_t k = i;
+        for (; k > 0 && match_order(&m[k - 1], &own) > 0; k--)
+            m[k] = m[k - 1];
+        m[k] = own;
+    }
+}
+
+bool scanner_scan(struct scanner *s, const struct scan_piece *p,
+                  const struct scan_match **matches, size_t *nmatches)
+{
     s->nmatches = 0;
-    const bool done = s->automaton
-                          ? automaton_run(s->automaton, at, n, automaton_found,
-                                          &(struct finding){ s, &p })
-                          : groups_scan(s, &p);
+    const bool done =
+        s->automaton ? automaton_run(s->automaton, p->at, p->n, automaton_found,
+                                     &(struct finding){ s, p })
+                     : groups_scan(s, p);
     if (!done)
         return false;
-    if (s->nmatches > 1)
-        qsort(s->matches, s->nmatches, sizeof *s->matches, match_order);
-    s->load.bytes += n - seen;
+    matches_sort(s->matches, s->nmatches);
+    s->load.bytes += p->n - p->seen;
     s->load.matches += s->nmatches;
     *matches = s->matches;
     *nmatches = s->nmatches;

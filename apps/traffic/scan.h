@@ -31,6 +31,7 @@
 #include "io/byte_order.h"
 
 #define SCAN_LONGEST 4096 /* bytes of a string */
+#define SCAN_AHEAD 72     /* bytes that are read behind the last window */
 #define SCAN_MOST ((size_t)1 << 24)
 
 struct scan_string {
@@ -55,7 +56,8 @@ struct scan_match {
 struct scan_load {
     uint64_t bytes;
     double computed;   /* windows that should have passed a filter */
-    uint64_t passed;   /* that did */
+    uint64_t sieved;   /* windows that have bytes of the classes */
+    uint64_t passed;   /* and that passed the filter */
     uint64_t compared; /* strings that were compared */
     uint64_t matches;
 };
@@ -81,13 +83,21 @@ size_t scanner_keeps(const struct scanner *s);
 size_t scanner_groups(const struct scanner *s);
 uint64_t scanner_bytes(const struct scanner *s);
 
-/* Which strings end in a piece of a text? at[0 .. seen) are the bytes before
- * it, as many as scanner_keeps() says or as there are, at[seen .. n) is the
- * piece, and at[0] is byte `base` of the text. *matches is sorted by start, and
- * valid until the next call. False: no memory. */
-bool scanner_scan(struct scanner *s, const unsigned char *at, size_t seen,
-                  size_t n, uint64_t base, const struct scan_match **matches,
-                  size_t *nmatches);
+/* A piece of a text: at[0 .. seen) are the bytes before it, as many as
+ * scanner_keeps() says or as there are, at[seen .. n) is the piece, and at[0]
+ * is byte `base` of the text. at[n .. n + ahead) can be read too, and mean
+ * nothing: SCAN_AHEAD of them spare the scanner a copy of the last bytes. */
+struct scan_piece {
+    const unsigned char *at;
+    size_t seen, n;
+    uint64_t base;
+    size_t ahead;
+};
+
+/* Which strings end in the piece? *matches is sorted by start, and valid until
+ * the next call. False: no memory. */
+bool scanner_scan(struct scanner *s, const struct scan_piece *p,
+                  const struct scan_match **matches, size_t *nmatches);
 
 const struct scan_load *scanner_load(const struct scanner *s);
 
@@ -105,6 +115,19 @@ static inline unsigned char scan_lower(unsigned char c)
 
 #define SCAN_WIDEST 8  /* bytes of a window: a word */
 #define SCAN_CLASSES 8 /* sets of bytes for each of them: a bit of a byte */
+
+/* The classes for processors that look up one byte of text at a time. */
+#define SCAN_ROW 32
+struct scan_loads {
+    /* Of which classes is a byte not? Those at the last place of a window come
+     * first. There are 8 zeros on either side, so that 16 bytes which are read
+     * from there have them in any place; the table begins where none of these
+     * reads crosses a line of the cache (so a group cannot be copied). */
+    unsigned char not_of[256 * SCAN_ROW + SCAN_ROW];
+    /* Which bits are set in a byte, from the lowest on, and how many? */
+    uint16_t picks[256][8];
+    unsigned char counts[256];
+};
 
 /* A place of the table of windows. */
 struct scan_slot {
@@ -132,10 +155,9 @@ struct scan_group {
     uint64_t k;          /* of the hash */
     unsigned shift;      /* from it to the word of the filter */
     unsigned slot_shift; /* and to the slot */
-    /* Of which sets is a byte, at each place of a window? And of which is it
-     * not, in one word, with the first place in the lowest bits. */
-    unsigned char classes[SCAN_WIDEST][256];
-    uint64_t not_of[256];
+    unsigned char classes[SCAN_WIDEST][256]; /* of which sets is a byte, at each
+                                                place of a window? */
+    struct scan_loads loads;
     uint32_t *bits;
     struct scan_slot *slots;
     struct scan_entry *entries;
@@ -166,8 +188,9 @@ static inline bool scan_filter_has(const struct scan_group *g, uint64_t hash)
  * returned. n + SCAN_AHEAD bytes can be read. */
 typedef size_t scan_front(const struct scan_group *g, const unsigned char *at,
                           size_t n, uint16_t *out);
-#define SCAN_AHEAD 72
 #define SCAN_BLOCK 8192
+/* What the fronts need is made from the classes. */
+void scan_front_prepare(struct scan_group *g);
 
 struct scan_variant {
     const char *name;
@@ -181,7 +204,7 @@ extern const size_t scan_nvariants;
 const struct scan_variant *scan_variant_from(size_t i);
 
 /* Groups for these strings: how many, each with its tables; 0: no memory. */
-#define SCAN_GROUPS 64
+#define SCAN_GROUPS 24
 size_t scan_groups(const struct scan_string *strings, size_t n,
                    const struct scan_spec *spec,
                    struct scan_group groups[SCAN_GROUPS]);

@@ -26,7 +26,8 @@ static bool stream_scan(void *ctx, const struct flow_key *key,
                         uint64_t base)
 {
     struct packets *const p = ctx;
-    if (scan_piece(p->run, key, p->number, at, seen, n, base))
+    const struct scan_piece piece = { at, seen, n, base, STREAM_AHEAD };
+    if (scan_print(p->run, key, p->number, &piece))
         return true;
     p->failed = true;
     return false;
@@ -51,8 +52,9 @@ static bool payload_scan(struct packets *p, const struct packet *packet)
     sum->fragments += packet->fragment;
     if (packet->npayload == 0 || !key_of(all, packet, &key))
         return true;
-    return scan_piece(p->run, &key, p->number, packet->payload, 0,
-                      packet->npayload, 0);
+    const struct scan_piece all_of_it = { packet->payload, 0, packet->npayload,
+                                          0, 0 };
+    return scan_print(p->run, &key, p->number, &all_of_it);
 }
 
 static bool frame_scan(void *ctx, const struct capture *c,
@@ -102,7 +104,7 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
         r->sum.gaps += sum->gaps;
         r->sum.evicted += sum->evicted;
     }
-    if (p.failed)
+    if (capture_lost(&c, &r->sum.lost) || p.failed)
         status = TROUBLE;
     reassembly_free(p.streams);
     capture_close(&c);

@@ -195,7 +195,6 @@ static int by_length_order(const void *a, const void *b)
 void scan_classes_open(struct scan_group *g)
 {
     memset(g->classes, 0xff, sizeof g->classes);
-    memset(g->not_of, 0, sizeof g->not_of);
 }
 
 static void classes_write(struct scan_group *g, const struct chooser *c)
@@ -208,7 +207,6 @@ static void classes_write(struct scan_group *g, const struct chooser *c)
                 if (c->uses[j][b][k])
                     set |= (unsigned char)(1 << k);
             g->classes[j][b] = set;
-            g->not_of[b] |= (uint64_t)(0xff ^ set) << 8 * j;
         }
     }
 }

@@ -2,36 +2,95 @@
  * scan_front.c - windows of a text and the classes of a group
  *
  * A table of 256 bytes is four registers of AVX-512, so 64 bytes of a text are
- * looked up at once. The portable form is one load per byte of text: a word
- * says for each place of a window which classes the text has been in so far.
+ * looked up at once. Elsewhere it is one load per byte of text, which says
+ * something of 8 windows: a byte is the last of one, the last but one of the
+ * next, and so on.
+ *
+ *     windows            0 1 2 3 4 5 6 7 | 8 9 ...
+ *     byte 7 is not of   x x x x x x x x
+ *     byte 8               x x x x x x x | x
+ *
+ * Where there are not all ones in the end, there is a class that all bytes of
+ * the window are of. The same loops with instructions of AVX2 take as long.
  */
-#include "apps/traffic/scan.h"
+#include <string.h>
 
-#define LANES 4 /* parts of a text at once: each waits for its last byte */
+#include "apps/traffic/scan.h"
+#include "io/byte_order.h"
+
+/* ------------------------------------------------ one load per byte of text */
+
+typedef uint64_t two_words __attribute__((vector_size(16)));
+typedef uint16_t eight_places __attribute__((vector_size(16)));
+
+/* Where the table begins. */
+static size_t table_from(const struct scan_loads *l)
+{
+    return -(uintptr_t)l->not_of & (SCAN_ROW - 1);
+}
+
+void scan_front_prepare(struct scan_group *g)
+{
+    struct scan_loads *const l = &g->loads;
+    unsigned char *const table = l->not_of + table_from(l);
+    *l = (struct scan_loads){ 0 };
+    for (unsigned b = 0; b < 256; b++) {
+        for (unsigned j = 0; j < g->window; j++)
+            table[b * SCAN_ROW + 2 * SCAN_WIDEST - 1 - j] =
+                (unsigned char)~g->classes[j][b];
+        for (unsigned bit = 0; bit < 8; bit++)
+            if (b >> bit & 1)
+                l->picks[b][l->counts[b]++] = (uint16_t)bit;
+    }
+}
+
+/* What a byte says of 16 windows, if it is the last of number i, beside what is
+ * known of them. */
+static inline void byte_not_of(const unsigned char *table, unsigned char byte,
+                               unsigned i, two_words *known)
+{
+    two_words v;
+    memcpy(&v, table + (size_t)byte * SCAN_ROW + (SCAN_WIDEST - i), sizeof v);
+    *known |= v;
+}
+
+/* Which of 8 bytes are not all ones? A bit for each. */
+static inline unsigned bytes_passed(uint64_t w)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    w = BYTE_ORDER_LE(~w);
+    w = ((w & low) + low) | w;
+    return (unsigned)((w >> 7 & UINT64_C(0x0101010101010101)) *
+                          UINT64_C(0x0102040810204080) >>
+                      56);
+}
 
 static size_t front_portable(const struct scan_group *g,
                              const unsigned char *at, size_t n, uint16_t *out)
 {
-    const size_t part = n / LANES;
-    const unsigned last = 8 * (g->window - 1);
-    uint64_t row[LANES] = { 0 };
+    const struct scan_loads *const l = &g->loads;
+    const unsigned char *const table = l->not_of + table_from(l);
     size_t found = 0;
-    for (unsigned k = 0; k < LANES; k++)
-        for (unsigned j = 0; j + 1 < g->window; j++)
-            row[k] = row[k] << 8 | g->not_of[at[k * part + j]];
-    at += g->window - 1;
-    for (size_t i = 0; i < part; i++)
+    two_words begun = { 0 }; /* windows that earlier bytes are of, too */
+    for (unsigned i = 0; i < 7; i++)
+        byte_not_of(table, at[i], i + 1, &begun);
+    for (size_t i = 0; i < n; i += 8) {
+        two_words all = { 0 }, others = { 0 };
 #pragma GCC unroll 4
-        for (unsigned k = 0; k < LANES; k++) {
-            const size_t place = k * part + i;
-            row[k] = row[k] << 8 | g->not_of[at[place]];
-            out[found] = (uint16_t)place;
-            found += (unsigned char)(row[k] >> last) != 0xff;
+        for (unsigned k = 0; k < 8; k += 2) {
+            byte_not_of(table, at[i + 7 + k], k, &all);
+            byte_not_of(table, at[i + 8 + k], k + 1, &others);
         }
-    for (size_t place = LANES * part; place < n; place++) {
-        row[LANES - 1] = row[LANES - 1] << 8 | g->not_of[at[place]];
-        out[found] = (uint16_t)place;
-        found += (unsigned char)(row[LANES - 1] >> last) != 0xff;
+        all |= others;
+        unsigned set = bytes_passed(all[0] | begun[1]);
+        if (n - i < 8)
+            set &= (1u << (n - i)) - 1;
+        eight_places places;
+        memcpy(&places, l->picks[set], sizeof places);
+        places += (uint16_t)i;
+        memcpy(out + found, &places, sizeof places);
+        found += l->counts[set];
+        begun = all;
     }
     return found;
 }
@@ -43,6 +102,8 @@ static bool always_here(void)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+/* ------------------------------------------------ 64 bytes of text at once */
 
 #define AVX512_TARGET "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt"
 

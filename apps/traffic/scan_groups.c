@@ -14,15 +14,15 @@
 #include "apps/traffic/scan.h"
 #include "io/byte_order.h"
 
-#define CAP 24        /* longer strings are in the group of this length */
-#define MOST_BITS 21  /* 256 KiB: the filter stays in the second cache */
-#define PER_WINDOW 32 /* bits of the filter */
+#define CAP SCAN_GROUPS /* longer strings are in the group of this length */
+#define MOST_BITS 21    /* 256 KiB: the filter stays in the second cache */
+#define PER_WINDOW 32   /* bits of the filter */
 #define PAPER_BITS                                              \
     128 /* per string, with a filter for each length: about one \
            window in 1024 passes */
 
-/* Lengths that a group may begin with. */
-static const unsigned cuts[] = { 1, 2, 3, 4, 6, 8 };
+/* Lengths that a group may begin with. A cut at 8 is not worth its passes. */
+static const unsigned cuts[] = { 1, 2, 3, 4, 6 };
 #define NCUTS (sizeof cuts / sizeof cuts[0])
 
 static unsigned log2_up(double x)
@@ -145,6 +145,7 @@ static bool group_fill(struct scan_group *g, const struct scan_string *strings,
     free(made);
     if (spec->per_length)
         scan_classes_open(g);
+    scan_front_prepare(g);
     for (unsigned b = 0; b < 256; b++)
         each[b] = 1 / 256.;
     if (done)
@@ -159,12 +160,15 @@ static bool group_make(struct scan_group *groups, size_t *ngroups,
                        unsigned shortest, size_t longest,
                        const struct scan_spec *spec)
 {
-    const unsigned window = shortest < SCAN_WIDEST ? shortest : SCAN_WIDEST;
     struct scan_group *const g = &groups[*ngroups];
     uint32_t *const members = malloc(n * sizeof *members);
-    size_t count = 0;
+    size_t count = 0, least = longest;
     if (!members)
         return false;
+    for (size_t i = 0; i < n; i++)
+        if (strings[i].n >= shortest && strings[i].n < least)
+            least = strings[i].n;
+    const unsigned window = least < SCAN_WIDEST ? (unsigned)least : SCAN_WIDEST;
     *g = (struct scan_group){
         .shortest = shortest,
         .window = window,

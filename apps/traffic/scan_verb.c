@@ -32,17 +32,26 @@ static void match_print(const struct scan_run *r, const struct flow_key *flow,
                                   .rule = s->rule,
                                   .line = s->line,
                                   .string = { s->at, s->n } };
-    report(stdout, r->args->json, scan_row_fields, &row,
-           "{file}[ {flow} packet {packet}] {offset}: {rule} {string}\n");
+    if (r->args->json) {
+        report(stdout, true, scan_row_fields, &row, NULL);
+        return;
+    }
+    /* There may be millions. */
+    fputs(show_text(row.file, strlen(row.file)), stdout);
+    if (flow)
+        printf(" %s packet %llu", row.flow, (unsigned long long)row.packet);
+    printf(" %llu: %llu ", (unsigned long long)row.offset,
+           (unsigned long long)row.rule);
+    fputs(show_text(s->at, s->n), stdout);
+    putchar('\n');
 }
 
-bool scan_piece(struct scan_run *r, const struct flow_key *flow,
-                uint64_t packet, const unsigned char *at, size_t seen, size_t n,
-                uint64_t base)
+bool scan_print(struct scan_run *r, const struct flow_key *flow,
+                uint64_t packet, const struct scan_piece *p)
 {
     const struct scan_match *matches;
     size_t nmatches;
-    if (!scanner_scan(r->scanner, at, seen, n, base, &matches, &nmatches))
+    if (!scanner_scan(r->scanner, p, &matches, &nmatches))
         return !fail("out of memory");
     for (size_t i = 0; i < nmatches && !r->args->scan.summary; i++)
         match_print(r, flow, packet, &matches[i]);
@@ -99,7 +108,7 @@ static int file_scan(struct scan_run *r, const char *name)
     const size_t keeps = scanner_keeps(r->scanner);
     const enum source_use use = r->args->scan.raw ? SOURCE_RAW : SOURCE_ANY;
     struct source *const s = source_open(name, -1, use);
-    unsigned char *const buf = s ? malloc(keeps + BLOCK) : NULL;
+    unsigned char *const buf = s ? calloc(1, keeps + BLOCK + SCAN_AHEAD) : NULL;
     if (!s)
         return fail_path(name, errno);
     int status = buf ? YES : fail("out of memory");
@@ -120,7 +129,8 @@ static int file_scan(struct scan_run *r, const char *name)
         }
         if (n == seen)
             break;
-        if (!scan_piece(r, NULL, 0, buf, seen, n, done))
+        const struct scan_piece piece = { buf, seen, n, done, SCAN_AHEAD };
+        if (!scan_print(r, NULL, 0, &piece))
             status = TROUBLE;
         const size_t left = n < keeps ? n : keeps;
         memmove(buf, buf + n - left, left);
@@ -151,7 +161,10 @@ static bool strings_read(struct scan_run *r)
     if (!read)
         return false;
     if (r->rules.n == 0)
-        return !fail("%s: no strings in it",
+        return !fail(r->rules.without
+                         ? "%s: no rule in it has content; right: rules of "
+                           "Snort, or --strings for a list of strings"
+                         : "%s: no strings in it",
                      a->scan.rules ? a->scan.rules : a->scan.strings);
     const struct scan_spec spec = { .per_length = a->scan.per_length,
                                     .exact = a->scan.automaton,

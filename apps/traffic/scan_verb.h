@@ -20,9 +20,8 @@ struct scan_run {
 /* A piece of a text goes past the scanner, and matches are printed, with the
  * flow and the number of the packet, or NULL and 0. False, with the reason
  * printed. */
-bool scan_piece(struct scan_run *r, const struct flow_key *flow,
-                uint64_t packet, const unsigned char *at, size_t seen, size_t n,
-                uint64_t base);
+bool scan_print(struct scan_run *r, const struct flow_key *flow,
+                uint64_t packet, const struct scan_piece *p);
 
 /* A capture, or with live an interface: YES, or TROUBLE with the reason. */
 int scan_capture(struct scan_run *r, const char *name, bool live);

@@ -21,6 +21,8 @@
  * counts about 2,300 for a packet of 1,500: fourteen packets. */
 #define SEND_ROOM (16 << 10)
 
+#define TUN_LARGEST 65535 /* bytes of a packet; loopback takes one more */
+
 static bool tun_fail(const char *what, const char *capability)
 {
     return errno == EPERM || errno == EACCES
@@ -36,7 +38,7 @@ static bool device_set(const struct tun *t)
     snprintf(to.ifr_name, sizeof to.ifr_name, "%s", t->name);
     if (ioctl(t->out4, SIOCGIFMTU, &of) < 0)
         return tun_fail(t->out, "CAP_NET_ADMIN");
-    to.ifr_mtu = of.ifr_mtu;
+    to.ifr_mtu = of.ifr_mtu < TUN_LARGEST ? of.ifr_mtu : TUN_LARGEST;
     if (ioctl(t->out4, SIOCSIFMTU, &to) < 0 ||
         ioctl(t->out4, SIOCGIFFLAGS, &to) < 0)
         return tun_fail(t->name, "CAP_NET_ADMIN");
