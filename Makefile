@@ -239,8 +239,10 @@ NO_G  = $(filter-out -g%,$(CFLAGS))
 $(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) -fvisibility=hidden,$(HARDEN_LINK)))
 $(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,clang,$(CLANG),$(NO_G) -DBLY_TESTING,))
-# The fuzzers look into the same objects, so these count what they reach.
-$(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link \
+$(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
+# What fuzzers look into counts what they reach and tells them every comparison. That takes four times as long, so
+# the tests do without.
+$(eval $(call variant,counted,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link \
     -fno-sanitize-recover=undefined,))
 $(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
 # An assertion that cannot fail is no branch: NDEBUG.
@@ -444,34 +446,43 @@ uninstall: ## take away what install brought
 
 # The library for JavaScript: clang, wasi-libc and wasm-ld make it, wasm-opt (binaryen) makes it smaller where it
 # is there. Four modules: the most used kinds or all, with SIMD or without; and one for the playground. All but the
-# loops under asking are compiled for few bytes; nothing is forced to be inlined there, which alone saves half.
+# loops under asking are compiled for few bytes; nothing is forced to be inlined there, which alone saves half. In the
+# module with the most used kinds bindings/wasm/lean/ takes the place of larger parts of the library.
 WASM := $(shell $(CLANG) --target=wasm32-wasi -c -x c /dev/null -include stdlib.h -o /dev/null 2>/dev/null && command -v wasm-ld >/dev/null && echo yes)
-WASM_COMMON = blocked classic counting cuckoo
+WASM_COMMON = blocked classic
+WASM_LEAN = $(wildcard bindings/wasm/*.c bindings/wasm/lean/*.c) src/kinds/table.c src/core/hash.c $(WASM_COMMON:%=src/kinds/%.c)
+WASM_LEFT_OUT = src/api/builder.c src/codec/codec.c src/core/case.c src/core/number.c src/core/siphash.c src/core/status.c src/format/compact.c src/format/mapped.c
 WASM_BASE = --target=wasm32-wasi -std=c11 -Wall -Wextra -Wno-unused-function $(WERROR) -ffunction-sections -fdata-sections -fvisibility=hidden -DNDEBUG -mbulk-memory -mnontrapping-fptoint -msign-ext -ftls-model=local-exec \
     -D_WASI_EMULATED_MMAN -Ibindings/wasm/machine -isystem $(B)/cross_include -Iinclude -Isrc -I. -MMD -MP
 WASM_HOT = src/engine/wasm_lines.c src/kinds/blocked.c src/engine/hash_many.c
+WASM_FOR = $(if $(filter $(WASM_HOT),$1),-O2,$(if $(filter src/core/hash.c,$1),$2,-Oz -Dalways_inline=__unused__ -mllvm -unroll-count=1))
 # Sources of the system's that WebAssembly has nothing of.
 WASM_LIB := $(filter-out src/core/machine.c src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
 WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
 PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
     apps/overlay/chord.c apps/overlay/chord_walk.c apps/overlay/chord_join.c
 define wasm
-$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT)
+$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT) $(value WASM_FOR) $(WASM_LEAN)
 $(B)/wasm/$(1)/flags: FORCE
 	$$(stamp)
 $(B)/wasm/$(1)/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	@mkdir -p $$(@D)
 	$$(call say,WASM,$$@)
-	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(if $$(filter $(WASM_HOT),$$<),-O2,-Oz -Dalways_inline=__unused__ -mllvm -unroll-count=1) $$(if $$(findstring /machine/,$$<),-fno-builtin,-flto) -c $$< -o $$@
-$(B)/wasm/$(1)/common.o: src/kinds/table.c $(B)/wasm/$(1)/flags
+	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(call WASM_FOR,$$<,-Os) $$(if $$(findstring /machine/,$$<),-fno-builtin,-flto) -c $$< -o $$@
+$(B)/wasm/$(1)/lean/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	@mkdir -p $$(@D)
-	$(Q)$(CLANG) $(WASM_BASE) $(2) -Oz -flto '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
+	$$(call say,WASM,$$@)
+	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(call WASM_FOR,$$<,-Oz) -flto -DBLY_LEAN '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
+$(B)/wasm/$(1)/lean/libbloomery.a: $(patsubst %.c,$(B)/wasm/$(1)/%.o,$(filter-out $(WASM_LEAN) $(WASM_LEFT_OUT),$(WASM_LIB)))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$(Q)$(WASM_AR) rcs $$@ $$^
 $(B)/wasm/$(1)/libbloomery.a: $(WASM_LIB:%.c=$(B)/wasm/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(WASM_AR) rcs $$@ $$^
-$(B)/js/common$(3).wasm: $(B)/wasm/$(1)/common.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
+$(B)/js/common$(3).wasm: $(patsubst %.c,$(B)/wasm/$(1)/%.o,$(WASM_LEAN:%=lean/%) $(wildcard bindings/wasm/machine/*.c)) $(B)/wasm/$(1)/lean/libbloomery.a
 $(B)/js/all$(3).wasm: $(B)/wasm/$(1)/src/kinds/table.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
--include $(patsubst %.c,$(B)/wasm/$(1)/%.d,$(WASM_LIB) $(WASM_SRC) $(PLAY_SRC) src/kinds/table.c)
+-include $(patsubst %.c,$(B)/wasm/$(1)/%.d,$(WASM_LIB) $(WASM_SRC) $(PLAY_SRC) src/kinds/table.c $(WASM_LEAN:%=lean/%))
 endef
 WASM_AR = $(or $(shell command -v llvm-ar || command -v llvm-ar-14),ar)
 $(eval $(call wasm,simd,-msimd128,))
@@ -483,7 +494,7 @@ $(WASM_MODULES) $(B)/web/play.wasm: bindings/wasm/machine/absent.txt
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
 	    -Wl,--allow-undefined-file=bindings/wasm/machine/absent.txt $(filter %.o %.a,$^) -lwasi-emulated-mman -lm -o $@
-	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused -Oz --converge $@ -o $@
+	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused --strip-producers --flatten --rereloop -Oz -Oz $@ -o $@
 JS_FILES = bloomery.js bloomery.d.ts
 .PHONY: js web
 js: $(if $(WASM),$(WASM_MODULES) $(addprefix $(B)/js/,$(JS_FILES) package.json README.md LICENSE)) ## the npm package bloomery, in build/js: npm pack there makes its tarball
@@ -534,7 +545,7 @@ FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumpin
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/fuzzer/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
+    $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
 programs: $(PROGRAMS) cross js web ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
@@ -587,20 +598,25 @@ coverage: ## which branches of src/ no test takes (ten minutes)
 	    $(TESTS:%=$(B)/coverage/tests/%)
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
 
-# What the fuzzers look into, once for all of them.
-$(B)/fuzzer/libtarget.so: $(patsubst %.c,$(B)/asan/%.o,$(APP_SRC) $(LIB_SRC))
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F),-Bsymbolic \
-	    $^ $(PKG_LIBS) -lm -o $@
-$(B)/fuzzer/fuzz_%: $(B)/asan/fuzz/fuzz_%.o $(B)/fuzzer/libtarget.so
-	$(call say,LINK,$@)
+# Every fuzzer twice: to search, in $(B)/fuzzer; and to read its corpus again in make test, in $(B)/replay, which
+# looks into the tests' own objects. What they look into is linked once for all of them.
+define fuzzers # FOLDER VARIANT
+$(B)/$(1)/libtarget.so: $(patsubst %.c,$(B)/$(2)/%.o,$(APP_SRC) $(LIB_SRC))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic \
+	    $$^ $(PKG_LIBS) -lm -o $$@
+$(B)/$(1)/fuzz_%: $(B)/counted/fuzz/fuzz_%.o $(B)/$(1)/libtarget.so
+	$$(call say,LINK,$$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread \
-	    $(filter %.o %.so,$^) -Wl,-rpath,'$$ORIGIN' $(PKG_LIBS) -lm -o $@
-# Those of the adapter are linked with it.
-$(B)/fuzzer/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/asan/%.o)
-$(B)/fuzzer/fuzz_javascript: $(patsubst %.c,$(B)/asan/%.o,$(wildcard bindings/wasm/*.c))
--include $(FUZZ_SRC:%.c=$(B)/asan/%.d)
+	    $$(filter %.o %.so,$$^) -Wl,-rpath,'$$$$ORIGIN' $(PKG_LIBS) -lm -o $$@
+# Those of the adapters are linked with them.
+$(B)/$(1)/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/$(2)/%.o)
+$(B)/$(1)/fuzz_javascript: $(patsubst %.c,$(B)/$(2)/%.o,$(wildcard bindings/wasm/*.c))
+endef
+$(eval $(call fuzzers,fuzzer,counted))
+$(eval $(call fuzzers,replay,asan))
+-include $(FUZZ_SRC:%.c=$(B)/counted/%.d)
 
 # Every figure in full, with its page: what is committed comes from here.
 figures: $(B)/bloomery ## redraw docs/figures (a minute)
@@ -702,6 +718,7 @@ $(B)/bench/one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its us
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 $(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
+$(B)/bench/scan_rows: $(patsubst %,$(B)/release/apps/traffic/%.o,scan scan_front scan_groups scan_classes automaton)
 $(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,call chord chord_2001 chord_client chord_join chord_store \
     chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
 $(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)

@@ -23,6 +23,7 @@ const throws = (use, type, words) => {
 };
 const equalBytes = (a, b) => a.length === b.length && a.every((x, i) => x === b[i]);
 const SECRET = new TextEncoder().encode("golden secret 16");
+const SMALL = ["blocked", "classic"]; // the kinds of the small module
 const goldenKeys = () => Array.from({ length: 1000 }, (_, i) => `key-${i}`);
 
 /* Numbers of xorshift64*, the same in each run. */
@@ -65,19 +66,37 @@ export const checks = {
   },
 
   both_modules_agree({ all, common }) {
-    const names = common.kinds().map((k) => k.kind);
-    assert(names.length >= 2 && names.length < all.kinds().length, names.join());
-    for (const kind of names) {
-      const a = new common.Filter({ kind, items: 1000, fpr: 0.01 }), b = new all.Filter({ kind, items: 1000, fpr: 0.01 });
-      a.update(goldenKeys());
-      b.update(goldenKeys());
-      assert(equalBytes(a.toBytes(), b.toBytes()), kind);
-      assert(equalBytes(common.Filter.fromBytes(b.toBytes({ coded: true })).toBytes(), b.toBytes({ coded: true })), `${kind}, coded`);
+    const twice = [...goldenKeys(), ...goldenKeys().slice(0, 300)], ints = BigUint64Array.from(twice, (_, i) => BigInt(i % 900) * 977n);
+    for (const kind of SMALL) {
+      for (const options of [{ items: 1000, fpr: 0.01 }, { items: 5, fpr: 0.3 }, { bits: 8192, fpr: 0.02 }, { items: 1000, bits: 4096, seed: 2n ** 63n, keys: "text", trimmed: true }]) {
+        const [a, b] = [common, all].map(({ Filter }) => new Filter({ kind, ...options }));
+        same([a.update(twice), a.add("new"), a.has("new")], [b.update(twice), b.add("new"), b.has("new")], kind);
+        assert(equalBytes(a.toBytes(), b.toBytes()), `${kind}, ${JSON.stringify(options, (_, v) => `${v}`)}`);
+        assert(equalBytes(common.Filter.fromBytes(b.toBytes()).toBytes(), b.toBytes()), `${kind} comes back`);
+      }
+      for (const [keys, options] of [[twice, {}], [ints, { fpr: 1e-4 }], [["one"], {}], [[], { keys: "text" }], [new Set(twice), { fpr: 0.001, keys: "text", noCR: true }]]) {
+        const [a, b] = [common, all].map(({ Filter }) => Filter.build(keys, { kind, ...options }));
+        assert(equalBytes(a.toBytes(), b.toBytes()), `${kind} of ${keys.constructor.name} of ${keys.length ?? keys.size}`);
+      }
+      const [a, b] = [common, all].map(({ Filter }) => Filter.build(ints, { kind }));
+      const others = ints.map((k) => k + 1n);
+      assert(equalBytes(a.hasMany(others).bits, b.hasMany(others).bits), `${kind} asked for integers`);
+      const texts = Array.from(others, (k) => `${k}`.repeat(1 + Number(k % 9n)).slice(0, 19));
+      assert(equalBytes(a.hasMany(texts).bits, b.hasMany(texts).bits), `${kind} asked for text`);
     }
   },
 
-  a_file_of_a_kind_that_is_left_out_is_refused_in_words({ common, golden, bloomery }) {
-    throws(() => common.Filter.fromBytes(golden["fuse.bly"]), bloomery.BloomeryError, "");
+  what_the_small_module_leaves_out_is_refused_in_words({ all, common, golden, bloomery }) {
+    const words = 'load({ kinds: "all" })', f = new common.Filter(100), g = new common.Filter(100), plain = all.Filter.build(goldenKeys());
+    for (const name of ["fuse.bly", "cuckoo.bly", "blocked-coded.bly", "blocked-brief.bly", "blocked-keyed.bly"]) throws(() => common.Filter.fromBytes(golden[name]), bloomery.BloomeryError, words);
+    throws(() => common.Filter.fromBytes(plain.toBytes(), { secret: SECRET }), bloomery.BloomeryError, words);
+    throws(() => common.Filter.fromBytes(all.Filter.build(["X"], { keys: "text", folded: true }).toBytes()), bloomery.BloomeryError, words);
+    for (const options of [{ kind: "cuckoo" }, { secret: SECRET }, { folded: true }, { items: "10M" }, { colour: "red" }]) throws(() => new common.Filter({ items: 10, ...options }), TypeError, words);
+    for (const use of [() => f.merge(g), () => f.intersect(g), () => f.compare(g), () => f.equals(g), () => f.copy(), () => f.cells(), () => f.remove("x"), () => f.count("x"), () => f.get("x"), () => f.set("x", 1),
+      () => f.hasRange(1, 2), () => f.tick(1), () => f.toBytes({ coded: true }), () => common.kinds(), () => common.plan({ items: 5 })])
+      throws(use, bloomery.BloomeryError, words);
+    throws(() => common.Filter.build(new Map([["a", 1]])), TypeError, words);
+    assert(f.add("x") && f.has("x"), "it goes on");
   },
 
   every_kind_does_what_it_can({ all }) {
@@ -220,15 +239,15 @@ export const checks = {
     assert(before.add("still here") && before.has("still here"), "it goes on");
   },
 
-  damaged_files_are_refused({ all, golden, bloomery }) {
+  damaged_files_are_refused({ all, common, golden, bloomery }) {
     const next = random(7);
-    for (const name of ["blocked-small.bly", "counting-coded.bly", "scalable.bly", "cuckoo.bly", "spectral-compact.bly", "ribbon.bly"]) {
+    for (const name of ["blocked-small.bly", "classic.bly", "counting-coded.bly", "scalable.bly", "cuckoo.bly", "spectral-compact.bly", "ribbon.bly"]) {
       const whole = golden[name];
       for (let i = 0; i < 60; i++) {
         const bad = whole.slice(0, i % 2 ? whole.length : next(whole.length));
         if (i % 2) bad[next(bad.length)] ^= 1 << next(8);
         try {
-          all.Filter.fromBytes(bad).hasMany(goldenKeys());
+          (next(2) ? all : common).Filter.fromBytes(bad).hasMany(goldenKeys());
         } catch (error) {
           assert(error instanceof bloomery.BloomeryError || error instanceof RangeError || error instanceof TypeError, `${name}: ${error}`);
         }
@@ -238,27 +257,29 @@ export const checks = {
     throws(() => all.Filter.fromBytes(golden["blocked-keyed.bly"]), bloomery.BloomeryError, "key");
   },
 
-  memory_does_not_leak({ all }) {
-    const round = () => {
-      for (let i = 0; i < 50; i++) {
-        const f = new all.Filter({ items: 100000 });
-        f.update(["a", "b"]);
-        const g = all.Filter.fromBytes(f.toBytes());
-        try {
-          all.Filter.fromBytes(f.toBytes().fill(1, 9000));
-        } catch {}
-        try {
-          f.has({});
-        } catch {}
-        all.Filter.build(goldenKeys(), { kind: "fuse" }).close();
-        f.close();
-        g.close();
-      }
-    };
-    round();
-    const before = all.raw.u8().length;
-    for (let i = 0; i < 6; i++) round();
-    same(all.raw.u8().length, before, "bytes of memory");
+  memory_does_not_leak({ all, common }) {
+    for (const { Filter, raw, kind } of [{ ...all, kind: "fuse" }, { ...common, kind: "classic" }]) {
+      const round = () => {
+        for (let i = 0; i < 50; i++) {
+          const f = new Filter({ items: 100000 });
+          f.update(["a", "b"]);
+          const g = Filter.fromBytes(f.toBytes());
+          try {
+            Filter.fromBytes(f.toBytes().fill(1, 9000));
+          } catch {}
+          try {
+            f.has({});
+          } catch {}
+          Filter.build(goldenKeys(), { kind }).close();
+          f.close();
+          g.close();
+        }
+      };
+      round();
+      const before = raw.u8().length;
+      for (let i = 0; i < 6; i++) round();
+      same(raw.u8().length, before, "bytes of memory");
+    }
   },
 
   blocks_of_memory_stay_apart({ all }) {
@@ -290,31 +311,40 @@ export const checks = {
   },
 
   random_calls({ all, bloomery, calls = 4000 }) {
-    const next = random(11), kinds = all.kinds().map((k) => k.kind);
-    const values = [0, 1, -1, 7n, -(2n ** 63n), 2n ** 64n, 1.5, NaN, "", "x", "ä\u{1f600}", "\udc00", null, undefined, {}, [], [1, "2"], new Uint8Array(3), new BigUint64Array(70), new BigInt64Array(2), new Float64Array(2), new Map([["a", 1]]), true, Symbol("s"), "1%", "10M", { items: 9 }, new Set(["q"])];
-    const value = () => (next(4) ? values[next(values.length)] : filters[next(filters.length)]);
-    const filters = [new all.Filter(64)];
-    const methods = Object.getOwnPropertyNames(all.Filter.prototype).filter((m) => m !== "constructor" && m !== "kind" && m !== "byteLength");
-    for (let i = 0; i < calls; i++) {
-      try {
-        if (next(12) === 0) {
-          const options = { kind: kinds[next(kinds.length)], items: 1 + next(300), fpr: [0.5, 0.01, 1e-6][next(3)] };
-          filters.push(next(2) ? new all.Filter(options) : all.Filter.build(next(3) ? goldenKeys().slice(0, next(50)) : value(), options));
-        } else if (next(12) === 0) {
-          filters.push(all.Filter.fromBytes(next(2) ? filters[next(filters.length)].toBytes({ coded: next(2), compact: next(2) }) : value()));
-        } else {
-          const f = filters[next(filters.length)];
-          const result = f[methods[next(methods.length)]](value(), value());
-          if (result instanceof all.Filter) filters.push(result);
-        }
-      } catch (error) {
-        const known = [TypeError, RangeError, bloomery.BloomeryError].some((type) => error instanceof type);
-        if (!known || error instanceof WebAssembly.RuntimeError) throw error;
-      }
-      if (filters.length > 20) filters.splice(next(20), 1)[0].close();
-    }
+    callAtRandom(all, all.kinds().map((k) => k.kind), bloomery, calls);
+  },
+
+  random_calls_of_the_small_module({ common, bloomery, calls = 4000 }) {
+    callAtRandom(common, SMALL, bloomery, calls);
   },
 };
+
+/* Calls with any arguments, of which each returns or throws what is promised. */
+function callAtRandom({ Filter }, kinds, bloomery, calls) {
+  const next = random(11);
+  const values = [0, 1, -1, 7n, -(2n ** 63n), 2n ** 64n, 1.5, NaN, "", "x", "ä\u{1f600}", "\udc00", null, undefined, {}, [], [1, "2"], new Uint8Array(3), new BigUint64Array(70), new BigInt64Array(2), new Float64Array(2), new Map([["a", 1]]), true, Symbol("s"), "1%", "10M", { items: 9 }, new Set(["q"])];
+  const value = () => (next(4) ? values[next(values.length)] : filters[next(filters.length)]);
+  const filters = [new Filter(64)];
+  const methods = Object.getOwnPropertyNames(Filter.prototype).filter((m) => m !== "constructor" && m !== "kind" && m !== "byteLength");
+  for (let i = 0; i < calls; i++) {
+    try {
+      if (next(12) === 0) {
+        const options = { kind: kinds[next(kinds.length)], items: 1 + next(300), fpr: [0.5, 0.01, 1e-6][next(3)] };
+        filters.push(next(2) ? new Filter(options) : Filter.build(next(3) ? goldenKeys().slice(0, next(50)) : value(), options));
+      } else if (next(12) === 0) {
+        filters.push(Filter.fromBytes(next(2) ? filters[next(filters.length)].toBytes({ coded: next(2), compact: next(2) }) : value()));
+      } else {
+        const f = filters[next(filters.length)];
+        const result = f[methods[next(methods.length)]](value(), value());
+        if (result instanceof Filter) filters.push(result);
+      }
+    } catch (error) {
+      const known = [TypeError, RangeError, bloomery.BloomeryError].some((type) => error instanceof type);
+      if (!known || error instanceof WebAssembly.RuntimeError) throw error;
+    }
+    if (filters.length > 20) filters.splice(next(20), 1)[0].close();
+  }
+}
 
 /* Run all, or those named; the failures by name. */
 export async function run(env, names = Object.keys(checks)) {

@@ -20,7 +20,10 @@ LONG = {"rate-against-k", "halves", "floom-replay", "spectral", "count-min",
         "cuckoo-load", "fuse-overhead", "bits-against-rate", "past-capacity",
         "near", "rate-against-bits", "rate-of-every-kind", "spell",
         "chord-hops", "chord-deaths", "chord-churn", "chord-schedules",
-        "chord-loads", "placement-moved", "placement-points"}
+        "chord-loads", "placement-moved", "placement-points",
+        "net-loop", "net-gossip", "net-near", "passwords", "urls-prefixes",
+        "range", "sealed", "differential-file", "symbols-per-difference",
+        "block", "tables-read", "ids", "reconciliation-tree"}
 OTHERS = {
     "plan": ["plan", "-n", "1M", "--plot"],
     "plan-one": ["plan", "-n", "1M", "-k", "cuckoo", "--plot"],

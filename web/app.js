@@ -43,7 +43,7 @@ page.bytes = (x) => {
   for (; x >= 1000 && unit < 4; unit++) x /= 1000;
   return `${page.number(x)} ${["B", "kB", "MB", "GB", "TB"][unit]}`;
 };
-page.rate = (p) => (!(p > 0) ? "–" : p >= 0.001 ? `${page.number(100 * p)} %` : page.t("oneIn", page.number(1 / p)));
+page.rate = (p) => (!(p > 0) ? "–" : p >= 0.001 ? `${page.number(100 * p)} %` : p >= 1e-12 ? page.t("oneIn", page.number(1 / p)) : p.toExponential(1));
 page.say = (text, bad = false) => {
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);
@@ -82,6 +82,7 @@ function show() {
     const on = tab.id === `tab-${page.panel}`;
     tab.setAttribute("aria-selected", on);
     tab.tabIndex = on ? 0 : -1;
+    if (on) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   $("panel").setAttribute("aria-labelledby", `tab-${page.panel}`);
   ended();

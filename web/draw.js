@@ -28,13 +28,14 @@ export function boxes(values, hit, label) {
   return `<div class="cells${many ? " many" : ""}" role="img" aria-label="${label}">${cells}</div>`;
 }
 
-const WIDE = 640, HIGH = 300, LEFT = 68, RIGHT = 24, TOP = 12, BOTTOM = 40;
+const HIGH = 300, LEFT = 68, RIGHT = 24, TOP = 12, BOTTOM = 40;
 
 /**
  * A chart. x and y are { from, to, log, label, show }; series are { points, colour, dash, dots,
  * dim, name }. What is outside is left out.
  */
 export function chart({ x, y, series, label }) {
+  const WIDE = innerWidth < 640 ? 400 : 640; // so that its words can be read on a phone
   const along = (axis, v) => (axis.log ? (Math.log(v) - Math.log(axis.from)) / (Math.log(axis.to) - Math.log(axis.from)) : (v - axis.from) / (axis.to - axis.from));
   const px = (v) => LEFT + (WIDE - LEFT - RIGHT) * along(x, v);
   const py = (v) => HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * along(y, v);

@@ -14,9 +14,10 @@ export function file(page, root) {
     <form class="row" id="ask" style="margin-top:1rem"><label>${t("key")}<input id="key" autocomplete="off" required></label><button class="first">${t("ask")}</button><span id="answer" role="status"></span></form>
     <div class="two"><div class="card"><h2 id="name">–</h2><table><tbody id="info"></tbody></table></div><div class="card"><h2>${t("picture")}</h2><canvas id="picture" width="256" height="64" role="img" aria-label="${t("picture")}"></canvas></div></div>
     <h3>${t("buildFrom")}</h3>
-    <div class="row"><label>${t("kind")}<select id="kind">${page.kindOptions("blocked", (k) => k.can.includes("has"))}</select></label><label>${t("rate")}<input id="fpr" value="0.01" size="8"></label><label>${t("buildFrom")}<input type="file" id="text" accept="text/*,.txt,.csv,.lst"></label><a id="save" hidden download="keys.bly">${t("saveAs")}</a></div>`;
+    <div class="row"><label>${t("kind")}<select id="kind">${page.kindOptions("blocked", (k) => k.can.includes("has"))}</select></label><label>${t("rate")}<input id="fpr" value="0.01" size="8"></label><label>${t("textFile")}<input type="file" id="text" accept="text/*,.txt,.csv,.lst"></label><a id="save" class="button" hidden download="keys.bly">${t("saveAs")}</a></div>`;
   const $ = (id) => root.querySelector(`#${id}`);
   const describe = (name, { info, picture, foreign }) => {
+    $("answer").textContent = ""; // which was another filter's
     $("name").textContent = foreign ? t("opened", name, t("foreignFile", info.format)) : t("opened", name, info.kind);
     const rows = Object.entries({ ...info, params: undefined, meta: undefined, ...info.params }).filter(([, v]) => v !== undefined && v !== false && v !== "" && !(typeof v === "number" && Number.isNaN(v)));
     $("info").innerHTML = rows.map(([k, v]) => `<tr><td>${escape(k)}</td><td>${escape(typeof v === "number" ? (k.includes("fpr") ? page.rate(v) : k.includes("bytes") ? page.bytes(v) : page.number(v, 6)) : v)}</td></tr>`).join("");

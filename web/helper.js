@@ -23,7 +23,16 @@ export class Helper {
       event.preventDefault();
       this.end(this.page.t("workerLost", event.message || "?"));
     };
-    this.ask("start", { module: this.page.module });
+    this.#watch(this.worker, `bloomery-${crypto.randomUUID()}`);
+  }
+  /* A worker that is gone sends nothing. But it holds a lock from its start on, and whoever gets it next knows. */
+  async #watch(worker, lock) {
+    try {
+      await this.ask("start", { module: this.page.module, lock });
+      await navigator.locks?.request(lock, () => this.worker === worker && this.end(this.page.t("workerLost", "?")));
+    } catch {
+      /* ended before it had begun: who asked it is told */
+    }
   }
   /** Do a job; `part` gets what is known on the way. */
   ask(job, rest, part) {
@@ -38,7 +47,8 @@ export class Helper {
   end(why) {
     this.worker?.terminate();
     this.worker = null;
-    for (const { refuse } of this.waiting.values()) refuse(new Error(why));
+    const waiting = [...this.waiting.values()];
     this.waiting.clear();
+    for (const { refuse } of waiting) refuse(new Error(why));
   }
 }

@@ -36,7 +36,7 @@ export function see(page, root) {
            <label class="inline"><input id="counting" type="checkbox"${state.counting ? " checked" : ""}> ${t("counters")}</label>`
         : `<label>${t("items")}<input id="items" value="${escape(spec.items)}" size="6"></label><label>${t("rate")}<input id="fpr" value="${escape(spec.fpr)}" size="6"></label>`}
     </div>
-    <p class="note">${toy ? "" : escape(kind.summary)}</p>
+    <p class="note" lang="en">${toy ? "" : escape(kind.summary)}</p>
     <form class="row" id="form">
       <label>${t("key")}<input id="key" autocomplete="off" placeholder="${toy ? t("whole") : "swordfish"}" required></label>
       <button class="first" name="op" value="+">${t("add")}</button>

@@ -6,13 +6,15 @@
  */
 import { instantiate } from "./bloomery.js";
 
-let lib, opened = null, foreign = null;
+let lib, last = Promise.resolve(), opened = null, foreign = null;
 
 /* Keys that were added are even, the others odd. */
 const some = (from, n, odd) => BigUint64Array.from({ length: n }, (_, i) => BigInt.asUintN(64, BigInt(2 * (from + i) + odd) * 0x9e3779b97f4a7c15n));
 
 const jobs = {
-  start({ module }) {
+  /* The lock stays ours until this worker is gone, however it ends: that is how the page knows. */
+  async start({ module, lock }) {
+    await new Promise((held) => (navigator.locks ? navigator.locks.request(lock, () => (held(), new Promise(() => {}))) : held()));
     lib = instantiate(module);
   },
 
@@ -119,8 +121,11 @@ function picture(parts) {
 }
 
 onmessage = async ({ data: { id, job, ...rest } }) => {
+  const run = () => jobs[job](rest, (part) => postMessage({ id, part }));
   try {
-    postMessage({ id, done: (await jobs[job](rest, (part) => postMessage({ id, part }))) ?? {} });
+    // One after another, whatever became of the one before.
+    last = last.then(run, run);
+    postMessage({ id, done: (await last) ?? {} });
   } catch (error) {
     postMessage({ id, failed: error.message || "out of memory" });
   }

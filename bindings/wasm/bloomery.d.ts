@@ -25,11 +25,13 @@ export interface Wanted {
 
 /** What the library refused. TypeError and RangeError have `status` too. */
 export class BloomeryError extends Error {
+  constructor(status: string, message: string);
   status: string;
 }
 
 /** The answers to a batch, one bit per key. */
 export class Answers implements Iterable<boolean> {
+  constructor(bits: Uint8Array, length: number);
   readonly bits: Uint8Array;
   readonly length: number;
   at(index: number): boolean | undefined;
@@ -52,6 +54,9 @@ export interface Likeness {
 export interface Info {
   kind: string;
   keys?: string;
+  folded: boolean;
+  trimmed: boolean;
+  no_cr: boolean;
   capacity: number;
   items_added: number;
   items_estimate: number;

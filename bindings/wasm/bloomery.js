@@ -28,11 +28,17 @@ export class BloomeryError extends Error {
 }
 
 const STATUS = "OK EINVAL ENOMEM ERANGE EFORMAT EUNFIT ENOTSUP EFULL EABSENT EREFUSED EREADONLY ESECRET EIO EBUSY".split(" ");
+// What only the module with all kinds exports.
+const LARGE = "remove count get set range tick merge intersect compare equal clone set_coded layer cells plan kinds".split(" ");
+const MORE_IN_ALL = 'load({ kinds: "all" })';
 const BUILT_IN = { EINVAL: TypeError, ENOMEM: RangeError, ERANGE: RangeError };
 
 // One function with an addition of vectors: does this engine have SIMD?
 const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
 export const hasSimd = () => WebAssembly.validate(new Uint8Array(SIMD));
+
+const ONES = new Uint8Array(256);
+for (let i = 1; i < 256; i++) ONES[i] = ONES[i >> 1] + (i & 1);
 
 /** The answers to a batch: bit i % 8 of byte i / 8 for key i. */
 export class Answers {
@@ -46,7 +52,7 @@ export class Answers {
   }
   count() {
     let n = 0;
-    for (let byte of this.bits) for (; byte; byte &= byte - 1) n++;
+    for (const byte of this.bits) n += ONES[byte];
     return n;
   }
   *[Symbol.iterator]() {
@@ -54,9 +60,7 @@ export class Answers {
   }
 }
 
-const own = (object, name) => Object.prototype.hasOwnProperty.call(object, name);
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
-const wellFormed = (s) => (s.isWellFormed ? s.isWellFormed() : !/\p{Surrogate}/u.test(s));
 
 /* Bytes of whatever holds them; undefined if it is something else. */
 function bytesOf(value) {
@@ -133,17 +137,24 @@ export function instantiate(module) {
       real: (value, precision, fixed, to) => encoder.encodeInto(real(value, precision, fixed), u8().subarray(to >>> 0, (to >>> 0) + 32)).written,
       pull: (at, n) => transfer.pull(at, n),
       push: (at, n) => transfer.push(at, n),
+      number: (at) => Number(line(at) || NaN),
     },
   };
   // What belongs to files and processes is never called here; 8 is EBADF.
   for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] ??= () => 8;
-  const c = new WebAssembly.Instance(module, imports).exports;
+  const c = { ...new WebAssembly.Instance(module, imports).exports };
+  const lean = !c.kinds;
+  for (const name of LARGE)
+    c[name] ??= () => {
+      throw new BloomeryError("ENOTSUP", `${name}: ${MORE_IN_ALL} has it`);
+    };
   c._initialize?.();
   const encoder = new TextEncoder(), decoder = new TextDecoder();
 
-  let whole = new Uint8Array(c.memory.buffer), words = new BigUint64Array(c.memory.buffer);
+  let whole = new Uint8Array(c.memory.buffer), words = new BigUint64Array(c.memory.buffer), fours = new Int32Array(c.memory.buffer);
   // Memory that grows has a new buffer, and the old one is empty.
   const u8 = () => (whole.length ? whole : (whole = new Uint8Array(c.memory.buffer)));
+  const i32 = () => (fours.length ? fours : (fours = new Int32Array(c.memory.buffer)));
   const u64 = () => (words.length ? words : (words = new BigUint64Array(c.memory.buffer)));
 
   const line = (at) => {
@@ -151,8 +162,8 @@ export function instantiate(module) {
     return decoder.decode(m.subarray(at >>> 0, m.indexOf(0, at >>> 0)));
   };
   const failure = () => {
-    const status = STATUS[c.failure()] ?? "EINVAL", text = line(c.message());
-    const error = own(BUILT_IN, status) ? new BUILT_IN[status](text) : new BloomeryError(status, text);
+    const status = STATUS[c.failure()] ?? "EINVAL", text = line(c.message()) + (lean ? `; ${MORE_IN_ALL} says more` : "");
+    const type = BUILT_IN[status], error = type ? new type(text) : new BloomeryError(status, text);
     error.status = status;
     return error;
   };
@@ -235,16 +246,24 @@ export function instantiate(module) {
   // Where keys and answers lie during a call.
   const KEYS = take(ROOM + 8 * BATCH + 64), OUT = take(8 * BATCH + 64), MORE = take(8 * BATCH + 64);
 
-  /* A short text of ASCII, which most keys are; -1 if it is none. */
+  /* A short text of ASCII, which most keys are, by four characters; -1 if it is none. */
   function putAscii(text) {
-    const n = text.length, to = u8();
+    const n = text.length, to = i32();
     if (n > 64) return -1;
-    for (let i = 0; i < n; i++) {
-      const code = text.charCodeAt(i);
-      if (code > 127) return -1;
-      to[KEYS + i] = code;
+    let i = 0, at = KEYS >> 2, all = 0;
+    for (; i + 3 < n; i += 4) {
+      const a = text.charCodeAt(i), b = text.charCodeAt(i + 1), c = text.charCodeAt(i + 2), d = text.charCodeAt(i + 3);
+      all |= a | b | c | d;
+      to[at++] = a | (b << 8) | (c << 16) | (d << 24);
     }
-    return n;
+    let rest = 0;
+    for (let shift = 0; i < n; i++, shift += 8) {
+      const code = text.charCodeAt(i);
+      all |= code;
+      rest |= code << shift;
+    }
+    to[at] = rest;
+    return all > 127 ? -1 : n;
   }
   /* Copy integers, or text and bytes with their offsets, to KEYS. */
   function putInts(keys, from, n) {
@@ -293,7 +312,7 @@ export function instantiate(module) {
     for (let i = 0; i < n; i++) {
       const key = keys[i];
       if (type === TEXT) {
-        if (!wellFormed(key)) throw new TypeError("a key has half of a surrogate pair; right: text that UTF-8 can hold, or bytes");
+        if (/\p{Surrogate}/u.test(key)) throw new TypeError("a key has half of a surrogate pair; right: text that UTF-8 can hold, or bytes");
         offsets[i + 1] = end += encoder.encodeInto(key, bytes.subarray(data + end)).written;
       } else bytes.set(key, data + offsets[i]);
     }
@@ -395,39 +414,42 @@ export function instantiate(module) {
       const pairs = keys instanceof Map || (keys?.constructor === Object);
       const given = { text: TEXT, bytes: BYTES, int64: INT64, uint64: UINT64 }[options.keys] ?? 0;
       const forms = (options.folded ? 1 : 0) | (options.trimmed ? 2 : 0) | (options.noCR ? 4 : 0);
-      const b = withText(text, (at) => c.builder(at)) >>> 0;
-      if (!b) throw failure();
-      try {
-        let type = given;
-        const add = (run, values) => {
-          type ||= run.type;
-          check(c.builder_add(b, type, forms, run.type, run.at, run.n, OUT, values));
-        };
-        if (pairs) {
-          const list = [];
-          for (const [key, value] of keys instanceof Map ? keys : Object.entries(keys)) {
-            list.push([...keyOf(key), valueOf(value)]);
-          }
-          for (let start = 0; start < list.length; ) {
-            const run = putRun(list, start);
-            try {
-              for (let i = 0; i < run.n; i++) u64()[MORE / 8 + i] = list[start + i][2];
-              add(run, MORE);
-            } finally {
-              if (run.free) c.give(run.at);
+      // The text stays where it is as long as the builder may read it.
+      return withText(text, (options_at) => {
+        const b = c.builder(options_at) >>> 0;
+        if (!b) throw failure();
+        try {
+          let type = given;
+          const add = (run, values) => {
+            type ||= run.type;
+            check(c.builder_add(b, type, forms, run.type, run.at, run.n, OUT, values));
+          };
+          if (pairs) {
+            const list = [];
+            for (const [key, value] of keys instanceof Map ? keys : Object.entries(keys)) {
+              list.push([...keyOf(key), valueOf(value)]);
             }
-            start += run.n;
+            for (let start = 0; start < list.length; ) {
+              const run = putRun(list, start);
+              try {
+                for (let i = 0; i < run.n; i++) u64()[MORE / 8 + i] = list[start + i][2];
+                add(run, MORE);
+              } finally {
+                if (run.free) c.give(run.at);
+              }
+              start += run.n;
+            }
+          } else eachRun(keys, (run) => add(run, 0));
+          const f = c.builder_finish(b, type, type === TEXT ? forms : 0);
+          if (c.failure()) {
+            c.drop(f);
+            throw failure();
           }
-        } else eachRun(keys, (run) => add(run, 0));
-        const f = c.builder_finish(b, type, type === TEXT ? forms : 0);
-        if (c.failure()) {
-          c.drop(f);
-          throw failure();
+          return new Filter(MAKE, f);
+        } finally {
+          c.builder_drop(b);
         }
-        return new Filter(MAKE, f);
-      } finally {
-        c.builder_drop(b);
-      }
+      });
     }
     /** A filter from the bytes of a .bly file. */
     static fromBytes(bytes, { secret } = {}) {

@@ -50,7 +50,7 @@ static void tell_kind(const bly_kind_info *k)
     js_tell_close();
 }
 
-EXPORT(bly_status, kinds, (void))
+EXPORT_WHOLE(bly_status, kinds, (void))
 {
     bly_kind_info k;
     js_tell_begin();
@@ -61,7 +61,7 @@ EXPORT(bly_status, kinds, (void))
     return js_tell_end();
 }
 
-EXPORT(bly_status, plan, (char *wanted))
+EXPORT_WHOLE(bly_status, plan, (char *wanted))
 {
     struct js_wanted w;
     bly_prediction p;
@@ -127,7 +127,7 @@ EXPORT(bly_status, info, (const bly_filter *f, uint32_t all))
     return js_tell_end();
 }
 
-EXPORT(bly_status, compare, (const bly_filter *a, const bly_filter *b))
+EXPORT_WHOLE(bly_status, compare, (const bly_filter *a, const bly_filter *b))
 {
     bly_likeness c;
     const bly_status st = js_keep(bly_compare(a, b, &c));

@@ -45,7 +45,7 @@ EXPORT(void, drop, (bly_filter * f))
     bly_free(f);
 }
 
-EXPORT(bly_filter *, clone, (const bly_filter *f))
+EXPORT_WHOLE(bly_filter *, clone, (const bly_filter *f))
 {
     bly_filter *copy = NULL;
     js_keep(bly_clone(f, &copy));
@@ -56,7 +56,15 @@ EXPORT(bly_filter *, clone, (const bly_filter *f))
 EXPORT(bly_filter *, open, (const unsigned char *secret))
 {
     bly_filter *f = NULL;
-    js_keep(bly_read(pull_file, NULL, &(bly_access){ .secret = secret }, &f));
+    bly_status st = LEAN && secret ? BLY_ENOTSUP : BLY_OK;
+    if (!st)
+        st = bly_read(pull_file, NULL, &(bly_access){ .secret = secret }, &f);
+    if (LEAN && !st && bly_keying_of(f).forms & BLY_KEYS_FOLDED) {
+        bly_free(f);
+        f = NULL;
+        st = BLY_ENOTSUP;
+    }
+    js_keep(st);
     return f;
 }
 
@@ -152,33 +160,34 @@ EXPORT(bly_status, hash,
     return st;
 }
 
-EXPORT(bly_status, remove, (bly_filter * f, const uint64_t *hashes, size_t n))
+EXPORT_WHOLE(bly_status, remove,
+             (bly_filter * f, const uint64_t *hashes, size_t n))
 {
     return js_keep(bly_remove_hashes(f, hashes, n, NULL));
 }
 
-EXPORT(bly_status, count,
-       (const bly_filter *f, const uint64_t *hashes, size_t n,
-        uint64_t *counts))
+EXPORT_WHOLE(bly_status, count,
+             (const bly_filter *f, const uint64_t *hashes, size_t n,
+              uint64_t *counts))
 {
     return js_keep(bly_count_hashes(f, hashes, n, counts));
 }
 
-EXPORT(bly_status, get,
-       (const bly_filter *f, const uint64_t *hashes, size_t n, uint64_t *values,
-        uint64_t *present))
+EXPORT_WHOLE(bly_status, get,
+             (const bly_filter *f, const uint64_t *hashes, size_t n,
+              uint64_t *values, uint64_t *present))
 {
     return js_keep(bly_get_hashes(f, hashes, n, values, present));
 }
 
-EXPORT(bly_status, set, (bly_filter * f, uint64_t hash, uint64_t value))
+EXPORT_WHOLE(bly_status, set, (bly_filter * f, uint64_t hash, uint64_t value))
 {
     return js_keep(bly_set_hash(f, hash, value));
 }
 
-EXPORT(bly_status, range,
-       (const bly_filter *f, uint32_t type, const void *a, const void *b,
-        uint64_t *maybe))
+EXPORT_WHOLE(bly_status, range,
+             (const bly_filter *f, uint32_t type, const void *a, const void *b,
+              uint64_t *maybe))
 {
     struct js_keys from, to = { 0 };
     bly_status st = keys_begin(type, a, 1, &from);
@@ -192,7 +201,7 @@ EXPORT(bly_status, range,
     return st;
 }
 
-EXPORT(bly_status, tick, (bly_filter * f, double now))
+EXPORT_WHOLE(bly_status, tick, (bly_filter * f, double now))
 {
     return js_keep(bly_tick(f, (uint64_t)now));
 }
@@ -244,22 +253,23 @@ EXPORT(void, builder_drop, (bly_builder * b))
 
 /* -------------------------------------------------------------------- sets */
 
-EXPORT(bly_status, merge, (bly_filter * f, const bly_filter *other))
+EXPORT_WHOLE(bly_status, merge, (bly_filter * f, const bly_filter *other))
 {
     return js_keep(bly_merge(f, other));
 }
 
-EXPORT(bly_status, intersect, (bly_filter * f, const bly_filter *other))
+EXPORT_WHOLE(bly_status, intersect, (bly_filter * f, const bly_filter *other))
 {
     return js_keep(bly_intersect(f, other));
 }
 
-EXPORT(uint32_t, equal, (const bly_filter *a, const bly_filter *b))
+EXPORT_WHOLE(uint32_t, equal, (const bly_filter *a, const bly_filter *b))
 {
     return bly_equal(a, b);
 }
 
-EXPORT(void, set_coded, (bly_filter * f, uint32_t coded, uint32_t compact))
+EXPORT_WHOLE(void, set_coded,
+             (bly_filter * f, uint32_t coded, uint32_t compact))
 {
     bly_set_coded(f, coded);
     bly_set_compact(f, compact);
@@ -267,18 +277,18 @@ EXPORT(void, set_coded, (bly_filter * f, uint32_t coded, uint32_t compact))
 
 /* ------------------------------------------------------------------- cells */
 
-EXPORT(const bly_filter *, layer, (const bly_filter *f, uint32_t i))
+EXPORT_WHOLE(const bly_filter *, layer, (const bly_filter *f, uint32_t i))
 {
     return bly_layer(f, i);
 }
 
-EXPORT(const void *, cells, (const bly_filter *f))
+EXPORT_WHOLE(const void *, cells, (const bly_filter *f))
 {
     uint64_t nbytes;
     return bly_cells(f, &nbytes);
 }
 
-EXPORT(double, cell_bytes, (const bly_filter *f))
+EXPORT_WHOLE(double, cell_bytes, (const bly_filter *f))
 {
     uint64_t nbytes;
     (void)bly_cells(f, &nbytes);

@@ -10,7 +10,6 @@
  * in the byte order of WebAssembly, which is little-endian. So no number is
  * printed on one side and parsed on the other.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,16 +33,30 @@ bly_status js_keep(bly_status st)
     return st;
 }
 
-bly_status js_refuse(const char *what, const char *wrong, const char *right)
+/* At most `most` bytes more of it. */
+static void line_add(const char *text, size_t most)
 {
-    snprintf(own_line, sizeof own_line, "%s: '%.80s' %s", what, wrong, right);
-    return js_failed = BLY_EINVAL;
+    size_t n = strlen(own_line);
+    while (*text && most-- && n < sizeof own_line - 1)
+        own_line[n++] = *text++;
+    own_line[n] = 0;
 }
 
 void js_refuse_line(const char *line)
 {
-    snprintf(own_line, sizeof own_line, "%s", line);
+    own_line[0] = 0;
+    line_add(line, sizeof own_line);
     js_failed = BLY_EINVAL;
+}
+
+bly_status js_refuse(const char *what, const char *wrong, const char *right)
+{
+    js_refuse_line(what);
+    line_add(": '", 3);
+    line_add(wrong, 80);
+    line_add("' ", 2);
+    line_add(right, sizeof own_line);
+    return js_failed;
 }
 
 EXPORT(uint32_t, failure, (void))
@@ -51,10 +64,12 @@ EXPORT(uint32_t, failure, (void))
     return js_failed;
 }
 
-/* The library's line, unless the failure is our own. */
+/* Our own line, the library's, or what the status says where it has none. */
 EXPORT(const char *, message, (void))
 {
-    return own_line[0] ? own_line : bly_error();
+    if (own_line[0])
+        return own_line;
+    return LEAN ? bly_status_text(js_failed) : bly_error();
 }
 
 EXPORT(void *, take, (size_t nbytes))

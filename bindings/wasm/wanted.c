@@ -57,11 +57,12 @@ static int take_own(struct js_wanted *w, const char *name, const char *value)
     else if (strcmp(name, "maxBytes") == 0)
         ok = bly_parse_count(value, &s->max_bytes);
     else if (strcmp(name, "secret") == 0)
-        ok = (s->secret = w->secret) && secret_of(value, w->secret);
+        ok = !LEAN && (s->secret = w->secret) && secret_of(value, w->secret);
     else if (strcmp(name, "keys") == 0)
         ok = keys_of(value, &s->keying.type);
     else if (strcmp(name, "folded") == 0)
-        ok = form_of(BLY_KEYS_FOLDED, value, &s->keying.forms);
+        ok = form_of(BLY_KEYS_FOLDED, value, &s->keying.forms) &&
+             !(LEAN && s->keying.forms & BLY_KEYS_FOLDED);
     else if (strcmp(name, "trimmed") == 0)
         ok = form_of(BLY_KEYS_TRIMMED, value, &s->keying.forms);
     else if (strcmp(name, "noCR") == 0)

@@ -10,6 +10,7 @@
  *     filters.c   filters: keys, files, sets
  *     facts.c     kinds, plans, what a filter knows of itself
  *     machine/    what a C library and a system would be, of few bytes
+ *     lean/       in the small module: what takes the place of larger parts
  *
  * A call that fails returns the status, or 0 where it gives an address; then
  * failure() is the status and message() the line that says what is wrong.
@@ -33,6 +34,19 @@
     type js_##name params;         \
     type js_##name params
 #define IMPORT(type, name, params) type js_##name params;
+#endif
+
+/* The small module has the most used kinds, without secrets, folded keys,
+ * coded files, sets and lines of messages; and an export that only the module
+ * with all kinds has. */
+#ifdef BLY_LEAN
+#define LEAN 1
+#define EXPORT_WHOLE(type, name, params) \
+    static type js_##name params;        \
+    static type js_##name params
+#else
+#define LEAN 0
+#define EXPORT_WHOLE EXPORT
 #endif
 
 /* Keep a status for failure(), and hand it on. */

@@ -56,6 +56,13 @@ char *strchr(const char *text, int c)
     return (char *)text;
 }
 
+int strncmp(const char *a, const char *b, size_t n)
+{
+    for (; n && *a == *b && *a; a++, b++)
+        n--;
+    return n ? *(const unsigned char *)a - *(const unsigned char *)b : 0;
+}
+
 char *strncpy(char *restrict to, const char *restrict from, size_t n)
 {
     const size_t len = strnlen(from, n);

@@ -27,6 +27,12 @@ double pow(double x, double y)
     return js_pow(x, y);
 }
 
+double round(double x)
+{
+    const double whole = trunc(x);
+    return fabs(x - whole) < 0.5 ? whole : whole + copysign(1, x);
+}
+
 double exp2(double x)
 {
     return js_pow(2, x);
