@@ -204,11 +204,15 @@ def main():
     storm(seed, calls)
     storm(seed, calls)
     gc.collect()
-    before = held() if held else 0
-    storm(seed, calls)
-    gc.collect()
-    grown = held() - before if held else 0
-    assert grown < 20000 + 4 * calls, f"{grown} bytes more after the same {calls} calls"
+    most = 20000 + 4 * calls
+    for _ in range(3):  # a table of the interpreter's may grow once; what leaks does so each time
+        before = held() if held else 0
+        storm(seed, calls)
+        gc.collect()
+        grown = held() - before if held else 0
+        if grown < most:
+            break
+    assert grown < most, f"{grown} bytes more after the same {calls} calls"
     never_forgets(seed)
     threads(seed, calls // 4)
     print("fine", grown)

@@ -528,9 +528,9 @@ static PyMethodDef filter_methods[] = {
       "say with its option others= how many these are." },
     { "open", KW(py_whole_open), KEYWORDS | METH_CLASS,
       "open(path, *, secret=None, mapped=True, blind=False, check='blocks')\n\n"
-      "Use the filter in a file. Mapped, it is not read but asked in place,\n"
-      "and read-only; mapped=False reads it into memory and checks all of "
-      "it." },
+      "Use the filter in a file. Mapped, it is asked in place, read-only, and\n"
+      "compared with its checksum, a large one block by block; mapped=False\n"
+      "reads it into memory." },
     { "from_bytes", KW(py_whole_from_bytes), KEYWORDS | METH_CLASS,
       "from_bytes(bytes, *, secret=None, blind=False)\n\n"
       "A filter from the bytes of a .bly file." },
