@@ -1,7 +1,10 @@
 """Hosts and routers in network namespaces, joined by veth pairs, for tests of what crosses a network."""
+import contextlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -16,11 +19,24 @@ def run(*args, check=True):
     return subprocess.run([str(a) for a in args], capture_output=True, text=True, check=check)
 
 
+def sweep():
+    """Take away what tests have left that were killed: namespaces whose names have the number of a process that is gone,
+    and whatever still runs in them."""
+    for name in run(IP, "netns", "list", check=False).stdout.split():
+        owner = re.match(r"bly(\d+)-", name)
+        if not owner or os.path.exists(f"/proc/{owner[1]}"):
+            continue
+        for pid in run(IP, "netns", "pids", name, check=False).stdout.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        run(IP, "netns", "del", name, check=False)
+
+
 class Network:
     """Nodes by name; link(a, b) joins two of them by a /64 of its own."""
 
     def __init__(self):
-        self.mark = f"bly{os.getpid()}"
+        self.mark = f"bly{os.getpid()}-"
         self.nodes, self.links, self.started = [], [], []
 
     def space(self, node):
@@ -121,10 +137,11 @@ class Routers:
 def network():
     if not IP or os.geteuid() != 0:
         pytest.skip("network namespaces need root and iproute2")
-    probe = f"bly{os.getpid()}probe"
+    probe = f"bly{os.getpid()}-probe"
     if run(IP, "netns", "add", probe, check=False).returncode != 0:
         pytest.skip("no network namespaces here")
     run(IP, "netns", "del", probe)
+    sweep()
     net = Network()
     yield net
     net.close()

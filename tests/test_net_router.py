@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, PROGRAM
-from net_namespaces import MarkedChain, Routers, false_drops, mark_left, network, ones_for_the_way  # noqa: F401
+from net_namespaces import IP, MarkedChain, Routers, false_drops, mark_left, network, ones_for_the_way, run, sweep  # noqa: F401
 
 SENDER = """
 import socket, sys
@@ -180,3 +180,22 @@ def test_drops_without_a_loop_and_the_way_back_are_as_computed(network, tmp_path
         assert abs(left - q * len(mine)) < 5 * math.sqrt(q * (1 - q) * len(mine)), honest
         # The last router's mark is always there; the way back never leaves the chain.
         assert all(t["way"][0] == "r16" for t in mine)
+
+
+def test_what_a_killed_test_has_left_is_swept(network):
+    network.node("a")
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = f"bly{gone.pid}-left"
+    run(IP, "netns", "add", left)
+    try:
+        asleep = subprocess.Popen([IP, "netns", "exec", left, "sleep", "600"])
+        while str(asleep.pid) not in run(IP, "netns", "pids", left).stdout.split():
+            time.sleep(0.01)
+        sweep()
+        assert asleep.wait(timeout=PATIENCE) == -9
+        names = run(IP, "netns", "list").stdout.split()
+        assert left not in names
+        assert network.space("a") in names
+    finally:
+        run(IP, "netns", "del", left, check=False)
