@@ -9,7 +9,7 @@
  * from arrays, so without a hash, and shows what no loop around them can be
  * faster than. x86 with AVX-512 only.
  *
- * Found on a Zen 4 at 3.7 GHz, least of 40, ns a key; what the library takes
+ * Found on a Zen 4 at 3.7 GHz, least of 40, ns per key; what the library takes
  * for asking, hash included, beside it:
  *
  *     MB                     0.02   1.2  12.6   126

@@ -5,7 +5,7 @@
 
 A filter is made as `BLY.CREATE key KIND`, or with the words behind a colon
 (`scalable:CAPACITY 100`), and takes keys up to their number. A few percent
-apart it is asked for its size: bits a key by BLY.INFO, and by MEMORY USAGE, which
+apart it is asked for its size: bits per key by BLY.INFO, and by MEMORY USAGE, which
 has the server's own share in it. At each tenfold, and in the end, keys that are
 not there are asked for.
 """
@@ -56,7 +56,7 @@ def grow(server, kind, keys):
             decade *= 10
             rows.append((filled, bits, whole, *ask(server, filled)))
     spent = time.monotonic() - spent
-    print(f"\n{kind}, in {spent:.0f} s\n\n| keys | bits a key | with all of the "
+    print(f"\n{kind}, in {spent:.0f} s\n\n| keys | bits per key | with all of the "
           "key | rate | us a question |\n| --- | --- | --- | --- | --- |")
     for filled, bits, whole, rate, us in rows:
         print(f"| {filled:,} | {bits:.2f} | {whole:.2f} | {100 * rate:.3f} % | "
@@ -65,7 +65,7 @@ def grow(server, kind, keys):
         part = [row for row in seen if row[0] >= first]
         if part:
             print(f"\nfrom {first:,} keys on: {min(r[1] for r in part):.2f} to "
-                  f"{max(r[1] for r in part):.2f} bits a key, "
+                  f"{max(r[1] for r in part):.2f} bits per key, "
                   f"{max(r[2] for r in part):.2f} with all of the key")
 
 

@@ -47,7 +47,7 @@ static int take(const char *path, const struct stat *st, int type,
     return 0;
 }
 
-/* MB a second; s NULL: shingles alone. */
+/* MB per second; s NULL: shingles alone. */
 static double speed(bly_shingler *cut, bly_sketch *s, uint64_t *nshingles)
 {
     double seconds[PASSES];

@@ -310,6 +310,6 @@ int main(int argc, char **argv)
         free(s.events);
         free(s.times);
     }
-    printf("bly_topk: %.0f ns a key\n", ns / runs);
+    printf("bly_topk: %.0f ns per key\n", ns / runs);
     return 0;
 }

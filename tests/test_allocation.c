@@ -466,7 +466,7 @@ LAW(memory_is_what_it_says)
     ledger_check(&l);
 }
 
-/* To build takes the filter and less than 16 bytes a key; with the capacity
+/* To build takes the filter and less than 16 bytes per key; with the capacity
  * known, the filter alone. */
 LAW(building_keeps_within_memory)
 {

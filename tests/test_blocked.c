@@ -1,8 +1,8 @@
 /*
  * test_blocked.c - what is peculiar to the blocked kind
  *
- * One line a key, one bit a lane, for every k; the promised bits a key; a rate
- * that does not depend on the pattern of the keys.
+ * One line per key, one bit per lane, for every k; the promised bits per key; a
+ * rate that does not depend on the pattern of the keys.
  */
 #define _GNU_SOURCE
 #include "tests/support.h"
@@ -79,7 +79,7 @@ static void one_line_and_one_bit_a_lane(void **state)
     }
 }
 
-/* At most 10.15 bits a key at 1 % and 15.8 at 0.1 %, from a million on. */
+/* At most 10.15 bits per key at 1 % and 15.8 at 0.1 %, from a million on. */
 static void few_bits_a_key(void **state)
 {
     (void)state;

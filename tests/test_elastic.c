@@ -45,7 +45,7 @@ static void add_range(bly_filter *f, const bly_spec *spec, size_t first,
 }
 
 /* From 100 keys to a million: at every step nothing is forgotten, there are no
- * more bits a key than the essay of elastic.c says, and the rate that is
+ * more bits per key than the essay of elastic.c says, and the rate that is
  * measured is the one that is told, and below the one that was asked for. */
 static void follows_its_keys(void **state)
 {

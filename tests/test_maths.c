@@ -361,7 +361,7 @@ static void blocked_layout(void **state)
     }
 }
 
-/* As published for split blocks: bits a key to rate, and back. */
+/* As published for split blocks: bits per key to rate, and back. */
 static void split_block_as_published(void **state)
 {
     (void)state;

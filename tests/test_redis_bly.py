@@ -390,7 +390,7 @@ def test_an_add_that_stops_in_the_middle(tmp_path):
 
 
 def test_a_filter_of_unknown_size_grows_within_its_rate(r):
-    """From 100 to 200,000 keys: never more than 27 bits a key on the way from
+    """From 100 to 200,000 keys: never more than 27 bits per key on the way from
     10,000 on, and the rate of 1 % is kept. (docs/redis.md says why it cannot
     be 16 at every moment.)"""
     r.execute_command("BLY.CREATE", "k", "scalable")

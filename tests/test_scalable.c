@@ -163,7 +163,7 @@ static void hundredfold(void **state)
     }
 }
 
-/* Whole slices of n / ln 2 bits give 28.06, 22.78, 22.04 and 22.09 bits a key
+/* Whole slices of n / ln 2 bits give 28.06, 22.78, 22.04 and 22.09 bits per key
  * for a million at 0.1 % from 1000 on; fitted slices a few percent less. The
  * default is better than all of them. */
 static void bits_after_thousandfold(void **state)

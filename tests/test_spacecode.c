@@ -145,7 +145,7 @@ static bly_filter *made(uint64_t items, double fpr, const options *o)
 
 static const options single = { { { "filters", "1" } }, 1 };
 
-/* 16.8 bits a key in the first array, 22.4 in all; one array alone has k = 12
+/* 16.8 bits per key in the first array, 22.4 in all; one array alone has k = 12
  * and takes what a classic filter of rate 1 - 0.99^(1/32) takes. */
 static void planned_sizes(void **state)
 {

@@ -373,7 +373,7 @@ static void measured_rates(void **state)
     }
 }
 
-/* The published advantage, from real filters of 30 bits a key: 2.8 % against
+/* The published advantage, from real filters of 30 bits per key: 2.8 % against
  * 0.38 % in the paper's summary. */
 static void advantage_at_equal_memory(void **state)
 {
