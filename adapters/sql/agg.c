@@ -14,6 +14,8 @@
  */
 #include "adapters/sql/sql_inside.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,4 +233,31 @@ const char *sql_minhash_add(struct sql_minhash *a, const struct sql_key *key)
     }
     const char *const bad = keys_add(&a->keys, key, &full);
     return bad ? bad : full ? sql_minhash_end(a) : NULL;
+}
+
+const char *sql_topk_add(bly_topk **t, int64_t k, const bly_mem *mem,
+                         const struct sql_key *key)
+{
+    char digits[24];
+    bly_bytes text = key->bytes;
+    if (key->type == BLY_KEYS_BYTES)
+        return sql_wrong("a list of blobs cannot be read; right: CAST them to "
+                         "TEXT");
+    if (k < 1)
+        return sql_wrong("a list of fewer than one key");
+    if (!*t) {
+        const bly_topk_spec spec = { .k = (size_t)k, .mem = mem };
+        const bly_status st = bly_topk_new(&spec, t);
+        if (st)
+            return sql_told(st);
+    }
+    if (key->type != BLY_KEYS_TEXT) {
+        const int len =
+            key->type == BLY_KEYS_INT64
+                ? snprintf(digits, sizeof digits, "%" PRId64, key->integer)
+                : snprintf(digits, sizeof digits, "%" PRIu64,
+                           (uint64_t)key->integer);
+        text = (bly_bytes){ digits, (size_t)len };
+    }
+    return sql_told(bly_topk_add(*t, text.ptr, text.len, 1));
 }
