@@ -542,6 +542,28 @@ def test_docstrings_and_types():
             assert getattr(thing, member).__doc__ and f"def {member}(" in stubs, f"{name}.{member}"
 
 
+@pytest.mark.skipif(FOLDER != BUILD / "python", reason="sanitizers need more room than that")
+def test_no_memory(tmp_path):
+    Filter(20_000_000).save(tmp_path / "f.bly")
+    code = """if True:
+        import resource
+        from bloomery import Filter
+        f, data = Filter(20_000_000), open("f.bly", "rb").read()
+        now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + 8_000_000, -1))
+        for use in (f.copy, f.to_bytes, lambda: f | f, lambda: Filter.from_bytes(data), lambda: Filter.open("f.bly"),
+                    lambda: Filter.build(range(10**7)), lambda: Filter(20_000_000)):
+            try:
+                use()
+            except MemoryError:
+                print("no memory")
+        f.add("a")
+        assert "a" in f"""
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path,
+                         env={"PYTHONPATH": str(FOLDER)}).stdout
+    assert out == "no memory\n" * 7
+
+
 @pytest.mark.skipif(FOLDER != BUILD / "python", reason="another build than the wheel's")
 def test_only_the_stable_abi():
     """Nothing of the interpreter but what its stable ABI has."""

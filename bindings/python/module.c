@@ -56,7 +56,7 @@ static int number_in(const char *text, const char *path)
     static const int numbers[] = { ENOENT,  EACCES,       EPERM,  EISDIR,
                                    ENOTDIR, EEXIST,       ENOSPC, EDQUOT,
                                    EROFS,   EMFILE,       ENFILE, EINTR,
-                                   EFBIG,   ENAMETOOLONG, ELOOP };
+                                   EFBIG,   ENAMETOOLONG, ELOOP,  ENOMEM };
     if (strncmp(text, path, strlen(path)) == 0)
         text += strlen(path);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -83,7 +83,11 @@ PyObject *py_raise_file(bly_status st, PyObject *path)
         Py_XDECREF(text);
         return text ? py_raise(st) : NULL;
     }
-    raise_os(number_in(bly_error(), PyBytes_AsString(path)), text, path);
+    const int number = number_in(bly_error(), PyBytes_AsString(path));
+    if (number == ENOMEM) /* for a map */
+        PyErr_SetObject(PyExc_MemoryError, text);
+    else
+        raise_os(number, text, path);
     Py_DECREF(text);
     return NULL;
 }
