@@ -98,6 +98,7 @@ static struct group *group_new(FunctionCallInfo fcinfo, const char *kind,
     g->agg.partial = is_part(fcinfo);
     g->agg.unordered = true;
     g->agg.most = PGB_MOST;
+    g->agg.stop = pgb_cancelled;
     return g;
 }
 

@@ -71,10 +71,12 @@ const char *sql_add(bly_filter *f, const struct sql_key *key);
  * after more of them came. */
 struct sql_agg {
     struct sql_spec spec;
-    bool partial;      /* a part of a group, which is given to another */
-    bool unordered;    /* the order of the rows must not matter */
-    uint64_t most;     /* bytes that a value of the engine can have; 0: any */
-    const char *spill; /* a folder for hashes of many rows; NULL: none */
+    bool partial;       /* a part of a group, which is given to another */
+    bool unordered;     /* the order of the rows must not matter */
+    uint64_t most;      /* bytes that a value of the engine can have; 0: any */
+    const char *spill;  /* a folder for hashes of many rows; NULL: none */
+    bool (*stop)(void); /* asked now and then in the end, which a yes makes
+                           fail; NULL: it goes on */
     bool begun, held, sorted;
     bly_hasher hasher;
     uint64_t *list; /* hashes that the builder does not have yet */
