@@ -221,7 +221,7 @@ def test_sketches(db):
                    "(SELECT bly_minhash_agg(n) FROM a WHERE n >= 4000))")
     assert abs(like - 0.6) < 0.2
     fails(db, "SELECT bly_topk_agg(x, 0) FROM a", says="fewer than one")
-    fails(db, "SELECT bly_topk_agg('a'::BLOB, 1)", says="VARCHAR")
+    fails(db, "SELECT bly_topk_agg('a'::BLOB, 1)", says="CAST them to TEXT")
     fails(db, "SELECT bly_has(bly_hll_agg(1), 1)", says="sketch")
 
 
@@ -263,7 +263,8 @@ def test_what_is_no_filter(db):
     fails(db, "SELECT bly_has('a' || chr(0) || 'b', 1)", says="NUL")
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
-    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="number")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="no rate")
+    fails(db, "SELECT bly_plan(1000, 0)", says="between 0 and 1")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=0')", says="too little")
     fails(db, "SELECT bly_agg(1, 'bloomier')")
@@ -271,6 +272,14 @@ def test_what_is_no_filter(db):
     fails(db, "SELECT bly_agg(1, 'blocked', 'items=100000000000')", says="too large")
     fails(db, "SELECT bly_merge_agg(f) FROM (SELECT bly_agg(1, NULL, 'seed=1') AS f UNION ALL "
               "SELECT bly_agg(1, NULL, 'seed=2'))", says="seed")
+
+
+def test_a_pipe_is_no_file(db, tmp_path):
+    """Whoever opened it would wait."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for call in ("bly_has('{}', 1)", "bly_load('{}')", "bly_info('{}')", "bly_save(bly_agg(1), '{}')"):
+        fails(db, f"SELECT {call.format(pipe)}", says="a pipe")
 
 
 def test_flipped_bytes(db, ok):

@@ -171,7 +171,14 @@ def test_every_kind(db, kind):
 def test_counts_and_values(db, shared):
     (shared.path / "v.tsv").write_text("".join(f"k{i}\t{i * 3}\n" for i in range(100)))
     shared("build", "-q", "-k", "bloomier", "-o", "v.bly", "v.tsv")
-    assert one(db, "SELECT bly_get(bly_load(%s), 'k7')", str(shared.path / "v.bly")) == 21
+    path = str(shared.path / "v.bly")
+    assert one(db, "SELECT bly_get(bly_load(%s), 'k7')", path) == 21
+    assert one(db, "SELECT bly_get(%s, 'k7')", path) == one(db, "SELECT bly_get(%s, 'k7'::bytea)", path) == 21
+    assert one(db, "SELECT bly_info(%s)", path) == one(db, "SELECT bly_info(bly_load(%s))", path)
+    fails(db, "SELECT bly_count(%s, 'k7')", path, says="count", state="0A000")
+    shared("build", "-q", "-k", "counting", "--int", "-o", "c.bly", stdin="7\n7\n8\n")
+    assert rows(db, "SELECT bly_count(%s, 7), bly_count(%s, '8'), bly_count(%s, 9)", *3 * [str(shared.path / "c.bly")]) == \
+        [(2, 1, 0)]
     numbers(db, 10)
     made = "(SELECT bly_agg(n %% 2, 'counting', 'items=100') FROM a)"
     assert one(db, f"SELECT bly_count({made}, 1), %s", 0) >= 5
@@ -197,6 +204,7 @@ def test_sketches(db):
     assert abs(counted["items"] - 5000) < 5 * counted["items_sd"] + 1
     top = one(db, "SELECT bly_topk_agg(CASE WHEN n % 3 > 0 THEN 'often' ELSE x END, 2) FROM a")
     assert top[0] == ["often", 3333]
+    assert one(db, "SELECT bly_topk_agg(n / 4000, 2) FROM a") == [["0", 4000], ["1", 1000]]
     like = one(db, "SELECT bly_likeness(bly_minhash_agg(n) FILTER (WHERE n < 4000), "
                    "bly_minhash_agg(n) FILTER (WHERE n >= 1000)) FROM a")
     assert abs(like - 0.6) < 0.2
@@ -334,7 +342,7 @@ def test_what_is_wrong_is_said_in_sql(db, shared):
         fails(db, "SELECT %s::bytea::bloomery", bad, state="22P03")
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind", state="22023")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", state="22023", hint="NAME=VALUE")
-    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="number")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="no rate", hint="between 0 and 1")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=7')", state="22023")
     fails(db, "SELECT bly_agg(1.5)", says="bly_agg", state="42883")
@@ -345,6 +353,7 @@ def test_what_is_wrong_is_said_in_sql(db, shared):
     fails(db, "SELECT bly_agg(1) || bly_hll_agg(1)", says="sketch")
     fails(db, "SELECT bly_plan(0)", hint="how many")
     fails(db, "SELECT bly_plan(-1)")
+    fails(db, "SELECT bly_plan(1000, 0)", says="between 0 and 1")
     fails(db, "SELECT bly_agg(n) OVER (ORDER BY n) FROM generate_series(1, 3) n", says="window")
     fails(db, "SELECT bly_topk_agg('x', 0)", says="fewer")
     assert one(db, "SELECT bly_plan(1000000, 0.01, 'fuse')")["bits_per_key"] < 10
@@ -481,12 +490,15 @@ def test_a_pipe_is_no_file(db, shared):
     pipe = shared.path / "pipe"
     os.mkfifo(pipe, 0o666)
     pipe.chmod(0o666)
-    for sql in ("SELECT bly_has(%s, 'a')", "SELECT bly_load(%s)", "SELECT bly_save(bly_agg('a'), %s)"):
+    for sql in ("SELECT bly_has(%s, 'a')", "SELECT bly_load(%s)", "SELECT bly_info(%s)", "SELECT bly_count(%s, 1)",
+                "SELECT bly_get(%s, 'a')", "SELECT bly_save(bly_agg('a'), %s)"):
         fails(db, sql, str(pipe), says="pipe", state="22023")
 
 
 def test_a_damaged_file_never_says_no(db, shared):
-    fails(db, "SELECT bly_has(%s, 7)", str(damaged_file(shared)), says="damaged.bly: damaged")
+    path = str(damaged_file(shared))
+    for sql in ("SELECT bly_has(%s, 7)", "SELECT bly_info(%s)", "SELECT bly_load(%s)"):
+        fails(db, sql, path, says="damaged.bly: damaged")
 
 
 def test_many_files(db, shared):
@@ -510,7 +522,8 @@ def test_files_are_for_those_whom_the_server_lets(server, db, shared):
     has, save = "SELECT bly_has(%s, 'a')", "SELECT bly_save(bly_agg(1), %s)"
     for name in ("plain", "writer"):
         fails(who[name], has, path, says="permission denied", state="42501")
-        fails(who[name], "SELECT bly_load(%s)", path, says="permission denied", state="42501")
+        for sql in ("SELECT bly_load(%s)", "SELECT bly_info(%s)", "SELECT bly_count(%s, 'a')", "SELECT bly_get(%s, 1)"):
+            fails(who[name], sql, path, says="permission denied", state="42501")
     assert one(who["reader"], has, path) and one(who["reader"], "SELECT bly_load(%s) @> 'a'", path)
     assert one(who["reader"], has, "f.bly")
     assert one(who["granted"], has, "f.bly") and one(who["granted"], has, str(server.data / "f.bly"))

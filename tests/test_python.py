@@ -268,8 +268,18 @@ def test_exceptions_on_the_way():
 
     with pytest.raises(KeyError, match="broken"):
         f.update(some())
+    assert f.has_many(map(str, range(1000))).all()  # those before it are in it, as with a set
     with pytest.raises(KeyError):
         Filter.build(some())
+    with pytest.raises(KeyError):
+        f.has_many(some())
+    f, h = Filter(100), HyperLogLog()
+    for wrong in (["a", "b", 1.5], ["c", "\udc80"], [b"d", None]):
+        with pytest.raises((TypeError, UnicodeEncodeError)):
+            f.update(wrong)
+        with pytest.raises((TypeError, UnicodeEncodeError)):
+            h.update(wrong)
+    assert f.has_many(list("abcd")).all() and len(h) == 4
 
     class Emptying:
         def __index__(self):
@@ -323,6 +333,11 @@ def test_what_the_library_refuses(tmp_path):
                             ({"items": 10**18}, (MemoryError, ValueError), "")):
         with pytest.raises(error, match=why):
             Filter(**bad)
+    for name in ("items", "fpr", "bits"):  # zero is nobody's wish
+        with pytest.raises(ValueError, match=f"{name}=0; right"):
+            Filter(**{"items": 10, name: 0})
+    with pytest.raises(TypeError, match="right: Filter.build"):
+        Filter(10, kind="fuse")
     with pytest.raises(TypeError, match="position"):
         Filter(1, 2, 3)
     with pytest.raises(TypeError, match="repeated"):
@@ -330,8 +345,18 @@ def test_what_the_library_refuses(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere") as caught:
         Filter.open(tmp_path / "nowhere")
     assert caught.value.filename == str(tmp_path / "nowhere")
-    with pytest.raises(OSError):
+    with pytest.raises(FileNotFoundError):
         Filter(10).save(tmp_path / "no" / "folder")
+    for use in (Filter.open, TopK.open, Filter(10).save, TopK(3).save):
+        with pytest.raises(IsADirectoryError):
+            use(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        Filter(10).save(tmp_path / "file" / "f.bly")
+    os.mkfifo(tmp_path / "pipe")  # whoever opened it would wait, and no signal would end that
+    for use in (Filter.open, lambda path: Filter.open(path, mapped=False), HyperLogLog.open, Filter(10).save, TopK(3).save):
+        with pytest.raises(OSError, match="a pipe; right"):
+            use(tmp_path / "pipe")
     f = Filter.build(range(1000))
     data = bytearray(f.to_bytes())
     with pytest.raises(Error):
@@ -407,6 +432,16 @@ def test_a_subclass():
     f.add("a")
     assert "a" in f and f.name == "n" and type(Named.build(["a"])) is Named and type(f.copy()) is Named
     assert type(f | Filter(100)) is Filter
+
+    class Likeness(MinHash):
+        pass
+
+    a, b = Likeness(), MinHash()
+    a.update([1, 2])
+    b.update([1, 2])
+    assert a.jaccard(b) == b.jaccard(a) == 1 and type(a | b) is Likeness and (b | a).jaccard(a) == 1
+    with pytest.raises(TypeError):
+        a | HyperLogLog()
     del f
     gc.collect()
 
@@ -505,6 +540,28 @@ def test_docstrings_and_types():
         assert thing.__doc__ and thing.__module__ == "bloomery" and (f"class {name}" in stubs or f"def {name}" in stubs), name
         for member in [m for m in vars(thing) if not m.startswith("_")] if isinstance(thing, type) else []:
             assert getattr(thing, member).__doc__ and f"def {member}(" in stubs, f"{name}.{member}"
+
+
+@pytest.mark.skipif(FOLDER != BUILD / "python", reason="sanitizers need more room than that")
+def test_no_memory(tmp_path):
+    Filter(20_000_000).save(tmp_path / "f.bly")
+    code = """if True:
+        import resource
+        from bloomery import Filter
+        f, data = Filter(20_000_000), open("f.bly", "rb").read()
+        now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + 8_000_000, -1))
+        for use in (f.copy, f.to_bytes, lambda: f | f, lambda: Filter.from_bytes(data), lambda: Filter.open("f.bly"),
+                    lambda: Filter.build(range(10**7)), lambda: Filter(20_000_000)):
+            try:
+                use()
+            except MemoryError:
+                print("no memory")
+        f.add("a")
+        assert "a" in f"""
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path,
+                         env={"PYTHONPATH": str(FOLDER)}).stdout
+    assert out == "no memory\n" * 7
 
 
 @pytest.mark.skipif(FOLDER != BUILD / "python", reason="another build than the wheel's")

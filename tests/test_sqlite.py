@@ -123,6 +123,11 @@ def test_sketches(db):
     assert abs(counted["items"] - 5000) < 5 * counted["items_sd"] + 1
     top = json.loads(one(db, "SELECT bly_topk_agg(CASE WHEN n % 3 THEN 'often' ELSE x END, 2) FROM a"))
     assert top[0] == ["often", 3333]
+    assert one(db, "SELECT bly_topk_agg(n / 4000, 2) FROM a") == '[["0",4000],["1",1000]]'
+    fails(db, "SELECT bly_topk_agg(x'00', 2)", says="blobs")
+    fails(db, "SELECT bly_topk_agg(1, 0)", says="fewer than one")
+    odd = one(db, "SELECT bly_topk_agg(CAST(x'61ff22c3bc' AS TEXT), 1)")
+    assert json.loads(odd) == [["a\ufffd\"\u00fc", 1]]
     like = one(db, "SELECT bly_likeness((SELECT bly_minhash_agg(n) FROM a WHERE n < 4000), "
                    "(SELECT bly_minhash_agg(n) FROM a WHERE n >= 1000))")
     assert abs(like - 0.6) < 0.2
@@ -140,7 +145,7 @@ def test_nulls_and_nothing(db):
 
 
 def test_plans_are_for_numbers(db):
-    for args in ("'abc'", "x'00'", "1000, 'x'", "-1", "-0.5"):
+    for args in ("'abc'", "x'00'", "1000, 'x'", "-1", "-0.5", "1000, 0", "1000, 1.5"):
         fails(db, f"SELECT bly_plan({args})", says="bloomery: ")
     assert one(db, "SELECT bly_plan('1000')") == one(db, "SELECT bly_plan(1000)") == one(db, "SELECT bly_plan(1e3, NULL)")
 
@@ -179,11 +184,11 @@ def test_what_is_no_filter(db, ok, tmp_path):
             pass
     fails(db, "SELECT bly_has(1, 1)", says="blob")
     fails(db, "SELECT bly_has('absent.bly', 1)", says="absent.bly")
-    os.mkfifo(tmp_path / "pipe")
-    fails(db, "SELECT bly_has(?, 1)", str(tmp_path / "pipe"), says="a pipe")
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
-    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="number")
+    for what in ("fpr=x", "fpr=-1"):
+        fails(db, "SELECT bly_agg(1, 'blocked', ?)", what, says=f"{what} is no rate; right: a number between")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'items=1.5')", says="items=1.5 is no whole number")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
     for nothing in ("fpr=0", "items=0", "bits=0"):
         fails(db, "SELECT bly_agg(1, 'blocked', ?)", nothing, says="too little")
@@ -191,6 +196,14 @@ def test_what_is_no_filter(db, ok, tmp_path):
     fails(db, "SELECT bly_agg(1.5)", says="no hash")
     a, b = one(db, "SELECT bly_agg(1, NULL, 'seed=1')"), one(db, "SELECT bly_agg(1, NULL, 'seed=2')")
     fails(db, "SELECT bly_merge_agg(f) FROM (SELECT ? AS f UNION ALL SELECT ?)", a, b)
+
+
+def test_a_pipe_is_no_file(db, tmp_path):
+    """Whoever opened it would wait."""
+    os.mkfifo(tmp_path / "pipe")
+    for sql in ("SELECT bly_has(?, 1)", "SELECT bly_load(?)", "SELECT bly_info(?)", "SELECT * FROM bly_file(?)",
+                "SELECT bly_save(bly_agg(1), ?)"):
+        fails(db, sql, str(tmp_path / "pipe"), says="a pipe")
 
 
 def test_a_keyed_filter_needs_its_key(db, ok):
@@ -245,10 +258,27 @@ def test_a_table_takes_keys_and_answers(db):
     fails(db, "DELETE FROM seen WHERE key = 'key-1'", says="cannot take a key out")
     for bad in ("items=none", "kind=fuse, items=10", "kind=none", "fpr=2, items=10"):
         fails(db, f"CREATE VIRTUAL TABLE bad USING bloomery({bad})", says="bloomery")
+    fails(db, "CREATE VIRTUAL TABLE bad USING bloomery(kind=fuse)", says="right: a kind that can add")
     db.execute("ALTER TABLE seen RENAME TO known")
     assert one(db, "SELECT count(*) FROM known WHERE key = 'key-1'") == 1
     db.execute("DROP TABLE known")
     assert one(db, "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%filter'") == 0
+
+
+def test_a_table_knows_keys_by_their_bytes(db):
+    """By other collations ALICE is alice, which the filter cannot know: an error, not a no."""
+    db.execute("CREATE VIRTUAL TABLE seen USING bloomery(items=100, fpr=1e-6)")
+    db.execute("INSERT INTO seen VALUES ('alice')")
+    db.execute("CREATE TABLE people(name TEXT COLLATE NOCASE)")
+    db.execute("INSERT INTO people VALUES ('ALICE'), ('alice')")
+    for asked in ("SELECT count(*) FROM seen WHERE key = 'ALICE' COLLATE NOCASE",
+                  "SELECT count(*) FROM seen WHERE key = 'alice ' COLLATE RTRIM",
+                  "SELECT count(*) FROM people JOIN seen ON name = key",
+                  "SELECT count(*) FROM people, seen WHERE name = key"):
+        fails(db, asked, says="by their bytes")
+    assert one(db, "SELECT name FROM people JOIN seen ON name = key COLLATE BINARY") == "alice"
+    assert one(db, "SELECT name FROM people JOIN seen ON key = name") == "alice"  # a column without one comes first
+    assert one(db, "SELECT count(*) FROM seen WHERE key = 'alice' AND key = 'ALICE' COLLATE NOCASE") == 1
 
 
 def test_a_table_that_grows_and_one_that_removes(db):

@@ -370,37 +370,20 @@ static const char *minhash_row(struct whole *w, const struct column *arg,
     return bad;
 }
 
-/* Keys as text: the list is for reading. */
 static const char *topk_row(struct whole *w, const struct column *arg,
                             size_t row)
 {
     struct sql_key key;
-    char digits[24];
-    const char *const bad = key_of_row(&arg[0], row, &key);
+    bly_stored *const list = &w->value.sketch;
+    const char *bad = key_of_row(&arg[0], row, &key);
     if (bad)
         return bad;
-    if (key.type == BLY_KEYS_BYTES)
-        return "a list of blobs cannot be read; right: CAST them to VARCHAR";
     const int64_t k =
         column_is_null(&arg[1], row) ? 0 : ((const int64_t *)arg[1].data)[row];
-    if (k < 1)
-        return "a list of fewer than one key";
-    if (!w->value.sketch.topk) {
-        const bly_topk_spec spec = { .k = (size_t)k };
-        if (bly_topk_new(&spec, &w->value.sketch.topk))
-            return bly_error();
-        w->value.sketch.type = BLY_STORED_TOPK;
-    }
-    if (key.type != BLY_KEYS_TEXT) {
-        const int len = key.type == BLY_KEYS_INT64
-                            ? snprintf(digits, sizeof digits, "%lld",
-                                       (long long)key.integer)
-                            : snprintf(digits, sizeof digits, "%llu",
-                                       (unsigned long long)key.integer);
-        key.bytes = (bly_bytes){ digits, (size_t)len };
-    }
-    return sql_told(
-        bly_topk_add(w->value.sketch.topk, key.bytes.ptr, key.bytes.len, 1));
+    bad = sql_topk_add(&list->topk, k, NULL, &key);
+    if (list->topk)
+        list->type = BLY_STORED_TOPK;
+    return bad;
 }
 
 static const char *whole_result(void *made, duck_vector result, size_t row)

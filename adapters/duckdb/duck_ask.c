@@ -227,11 +227,11 @@ static const char *plan_row(const struct call *c, size_t row, bool *null)
 {
     char *json = NULL, *kind = NULL;
     const char *bad = NULL;
-    double fpr = 0;
+    const double *fpr = NULL;
     (void)null;
     const int64_t items = ((const int64_t *)c->arg[0].data)[row];
     if (c->nargs > 1 && !column_is_null(&c->arg[1], row))
-        fpr = ((const double *)c->arg[1].data)[row];
+        fpr = (const double *)c->arg[1].data + row;
     if (c->nargs > 2)
         bad = text_of_row(&c->arg[2], row, &kind);
     if (!bad)

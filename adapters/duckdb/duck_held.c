@@ -206,10 +206,12 @@ const char *site_may_open(duck_info info, const char *path)
     if (!site)
         return "this version of DuckDB does not tell which files may be "
                "opened; right: a value, as of read_blob()";
+    const char *bad = sql_no_pipe(path); /* DuckDB would open it */
+    if (bad)
+        return bad;
     duck_files files = duck_late.client_context_get_file_system(site->context);
     duck_file_how how = duck_late.create_file_open_options();
-    const char *const bad =
-        files && how ? forbidden(files, how, path) : "out of memory";
+    bad = files && how ? forbidden(files, how, path) : "out of memory";
     duck_late.destroy_file_open_options(&how);
     duck_late.destroy_file_system(&files);
     return bad;

@@ -83,9 +83,15 @@ CREATE AGGREGATE bly_minhash_agg(bigint) (
 -- made in parts.
 CREATE FUNCTION bly_topk_step(internal, text, bigint) RETURNS internal
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bly_topk_step(internal, bigint, bigint) RETURNS internal
+    AS 'MODULE_PATHNAME', 'bly_topk_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bly_topk_final(internal) RETURNS jsonb
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bly_topk_agg(text, bigint) (
+    STYPE = internal, SFUNC = bly_topk_step, FINALFUNC = bly_topk_final, PARALLEL = SAFE
+);
+
+CREATE AGGREGATE bly_topk_agg(bigint, bigint) (
     STYPE = internal, SFUNC = bly_topk_step, FINALFUNC = bly_topk_final, PARALLEL = SAFE
 );
 
@@ -96,15 +102,33 @@ CREATE FUNCTION bly_has(path text, bytea) RETURNS boolean
     AS 'MODULE_PATHNAME', 'bly_file_has_bytea' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
 CREATE FUNCTION bly_has(path text, bigint) RETURNS boolean
     AS 'MODULE_PATHNAME', 'bly_file_has_int8' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_count(path text, text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'bly_file_count_text' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_count(path text, bytea) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'bly_file_count_bytea' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_count(path text, bigint) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'bly_file_count_int8' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_get(path text, text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'bly_file_get_text' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_get(path text, bytea) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'bly_file_get_bytea' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_get(path text, bigint) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'bly_file_get_int8' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+CREATE FUNCTION bly_info(path text) RETURNS jsonb
+    AS 'MODULE_PATHNAME', 'bly_file_info' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100;
 CREATE FUNCTION bly_load(path text) RETURNS bloomery
     AS 'MODULE_PATHNAME', 'bly_load_file' LANGUAGE C VOLATILE STRICT PARALLEL SAFE COST 100;
 CREATE FUNCTION bly_save(bloomery, path text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'bly_save_file' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED COST 100;
 
 REVOKE EXECUTE ON FUNCTION bly_has(text, text), bly_has(text, bytea), bly_has(text, bigint),
+    bly_count(text, text), bly_count(text, bytea), bly_count(text, bigint),
+    bly_get(text, text), bly_get(text, bytea), bly_get(text, bigint), bly_info(text),
     bly_load(text),
     bly_save(bloomery, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION bly_has(text, text), bly_has(text, bytea), bly_has(text, bigint),
+    bly_count(text, text), bly_count(text, bytea), bly_count(text, bigint),
+    bly_get(text, text), bly_get(text, bytea), bly_get(text, bigint), bly_info(text),
     bly_load(text)
     TO pg_read_server_files;
 GRANT EXECUTE ON FUNCTION bly_save(bloomery, text) TO pg_write_server_files;

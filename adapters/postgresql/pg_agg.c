@@ -98,6 +98,7 @@ static struct group *group_new(FunctionCallInfo fcinfo, const char *kind,
     g->agg.partial = is_part(fcinfo);
     g->agg.unordered = true;
     g->agg.most = PGB_MOST;
+    g->agg.stop = pgb_cancelled;
     return g;
 }
 
@@ -323,25 +324,19 @@ Datum bly_whole_final(PG_FUNCTION_ARGS)
 
 /* -------------------------------------------------------------------- topk */
 
-PG_FUNCTION_INFO_V1(bly_topk_step);
-Datum bly_topk_step(PG_FUNCTION_ARGS)
+static Datum topk_step(FunctionCallInfo fcinfo, bly_key_type type)
 {
     bly_topk *t = agg_state(fcinfo);
     if (PG_ARGISNULL(1))
         return agg_return(fcinfo, t);
-    if (!t) {
-        const bly_mem mem = pgb_memory(agg_context(fcinfo));
-        const int64 k = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
-        if (k < 1)
-            ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                            errmsg("bloomery: a list of fewer than one key")));
-        const bly_topk_spec spec = { .k = (size_t)k, .mem = &mem };
-        pgb_check(sql_told(bly_topk_new(&spec, &t)));
-    }
-    const struct sql_key key = pgb_key(fcinfo, 1, BLY_KEYS_TEXT);
-    pgb_check(sql_told(bly_topk_add(t, key.bytes.ptr, key.bytes.len, 1)));
+    const bly_mem mem = pgb_memory(agg_context(fcinfo));
+    const struct sql_key key = pgb_key(fcinfo, 1, type);
+    const int64 k = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
+    pgb_check(sql_topk_add(&t, k, &mem, &key));
     PG_RETURN_POINTER(t);
 }
+PGB_OF_KEY(topk_step, bly_topk_step, BLY_KEYS_TEXT);
+PGB_OF_KEY(topk_step, bly_topk_int8, BLY_KEYS_INT64);
 
 PG_FUNCTION_INFO_V1(bly_topk_final);
 Datum bly_topk_final(PG_FUNCTION_ARGS)

@@ -141,19 +141,13 @@ static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
     PG_RETURN_BOOL(maybe);
 }
 
-/* Past bigint's end there is nothing larger. */
-static Datum number(uint64_t x)
-{
-    return Int64GetDatum(x > PG_INT64_MAX ? PG_INT64_MAX : (int64)x);
-}
-
 static Datum count(FunctionCallInfo fcinfo, bly_key_type type)
 {
     uint64_t n;
     const bly_filter *const f = asked(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_count(f, &key, &n));
-    return number(n);
+    return pgb_number(n);
 }
 
 static Datum get(FunctionCallInfo fcinfo, bly_key_type type)
@@ -165,7 +159,7 @@ static Datum get(FunctionCallInfo fcinfo, bly_key_type type)
     pgb_check(sql_get(f, &key, &value, &present));
     if (!present)
         PG_RETURN_NULL();
-    return number(value);
+    return pgb_number(value);
 }
 
 PGB_OF_KEYS(has, bly_has);
@@ -192,13 +186,14 @@ Datum bly_plan_json(PG_FUNCTION_ARGS)
     if (PG_ARGISNULL(0))
         PG_RETURN_NULL();
     const int64 items = PG_GETARG_INT64(0);
-    const double fpr =
-        PG_NARGS() < 2 || PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1);
+    const bool rated = PG_NARGS() > 1 && !PG_ARGISNULL(1);
+    const double fpr = rated ? PG_GETARG_FLOAT8(1) : 0;
     const char *const kind = pgb_text(fcinfo, 2);
     if (items < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("bloomery: a plan for fewer than no keys")));
-    const char *const bad = sql_plan((uint64_t)items, fpr, kind, &json);
+    const char *const bad =
+        sql_plan((uint64_t)items, rated ? &fpr : NULL, kind, &json);
     return pgb_json(bad, json);
 }
 

@@ -46,6 +46,9 @@ Datum pgb_value(const struct sql_value *v);
 /* JSON that malloc() gave, which is freed; bad as from whatever made it. */
 Datum pgb_json(const char *bad, char *json);
 
+/* Past bigint's end there is nothing larger. */
+Datum pgb_number(uint64_t x);
+
 /* A text argument, or NULL if it is missing or SQL's NULL. */
 char *pgb_text(FunctionCallInfo fcinfo, int i);
 

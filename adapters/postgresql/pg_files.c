@@ -100,7 +100,9 @@ struct reading {
     const char *path;
     struct sql_file *file;
     const struct sql_key *key;
-    bool maybe;
+    bool maybe, present;
+    uint64_t number;
+    char *json;
 };
 typedef const char *reading_call(struct reading *r);
 
@@ -113,6 +115,21 @@ static const char *reading_open(struct reading *r)
 static const char *reading_has(struct reading *r)
 {
     return sql_has(r->file->f, r->key, &r->maybe);
+}
+
+static const char *reading_count(struct reading *r)
+{
+    return sql_count(r->file->f, r->key, &r->number);
+}
+
+static const char *reading_get(struct reading *r)
+{
+    return sql_get(r->file->f, r->key, &r->number, &r->present);
+}
+
+static const char *reading_info(struct reading *r)
+{
+    return sql_info_file(r->path, &r->json);
 }
 
 /* False if the file was cut off. */
@@ -210,18 +227,53 @@ static void asked_cut(struct asked_file *a)
     fail_cut();
 }
 
-static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
+/* What the file of argument 0 says of the key in argument 1. */
+static struct reading ask(FunctionCallInfo fcinfo, bly_key_type type,
+                          reading_call *call)
 {
     const char *bad;
     struct asked_file *const a = asked_file(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     struct reading r = { .file = a->file, .key = &key };
-    if (!read_mapped(&r, reading_has, &bad))
+    if (!read_mapped(&r, call, &bad))
         asked_cut(a);
     pgb_check(bad);
-    PG_RETURN_BOOL(r.maybe);
+    r.key = NULL; /* it ends here */
+    return r;
 }
+
+static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
+{
+    PG_RETURN_BOOL(ask(fcinfo, type, reading_has).maybe);
+}
+
+static Datum count(FunctionCallInfo fcinfo, bly_key_type type)
+{
+    return pgb_number(ask(fcinfo, type, reading_count).number);
+}
+
+static Datum get(FunctionCallInfo fcinfo, bly_key_type type)
+{
+    const struct reading r = ask(fcinfo, type, reading_get);
+    if (!r.present)
+        PG_RETURN_NULL();
+    return pgb_number(r.number);
+}
+
 PGB_OF_KEYS(has, bly_file_has);
+PGB_OF_KEYS(count, bly_file_count);
+PGB_OF_KEYS(get, bly_file_get);
+
+PG_FUNCTION_INFO_V1(bly_file_info);
+Datum bly_file_info(PG_FUNCTION_ARGS)
+{
+    const char *bad;
+    struct reading r = { .path = path_to_read(PG_GETARG_TEXT_PP(0)) };
+    catch_cuts();
+    if (!read_mapped(&r, reading_info, &bad))
+        fail_cut();
+    return pgb_json(bad, r.json);
+}
 
 /* -------------------------------------------------------- loading and saving
  */
@@ -233,7 +285,6 @@ Datum bly_load_file(PG_FUNCTION_ARGS)
     const bly_mem mem = pgb_memory(CurrentMemoryContext);
     const bly_access limits = { .mem = &mem, .max_bytes = PGB_MOST };
     const char *const path = path_to_read(PG_GETARG_TEXT_PP(0));
-    pgb_check(sql_no_pipe(path));
     pgb_check(sql_value_open(path, &limits, &v));
     const Datum out = pgb_value(&v);
     sql_value_free(&v);
@@ -246,7 +297,6 @@ Datum bly_save_file(PG_FUNCTION_ARGS)
 {
     const struct varlena *const bytes = PG_GETARG_VARLENA_PP(0);
     const char *const path = path_to_write(PG_GETARG_TEXT_PP(1));
-    pgb_check(sql_no_pipe(path));
     struct sql_value v = pgb_load(bytes, CurrentMemoryContext);
     const mode_t before = umask(S_IWGRP | S_IWOTH);
     const char *const bad = sql_value_save(&v, path, pgb_wait);

@@ -156,6 +156,11 @@ Datum pgb_value(const struct sql_value *v)
     return PointerGetDatum(out);
 }
 
+Datum pgb_number(uint64_t x)
+{
+    return Int64GetDatum(x > PG_INT64_MAX ? PG_INT64_MAX : (int64)x);
+}
+
 Datum pgb_json(const char *bad, char *json)
 {
     pgb_check(bad);

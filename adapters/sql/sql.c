@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L /* strtok_r() */
 #include "adapters/sql/sql_inside.h"
+#include "io/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +87,12 @@ static const char *option_take(struct sql_spec *s, char *word)
     else
         s->options[s->spec.noptions++] = (bly_option){ word, value };
     if (!ok)
-        return sql_wrong("%s=%.40s is not a number", word, value);
+        return sql_wrong(strcmp(word, "fpr") == 0
+                             ? "%s=%.40s is no rate; right: a number between 0 "
+                               "and 1, such as 0.001 or 1%%"
+                             : "%s=%.40s is no whole number; right: one such "
+                               "as 5000 or 10M",
+                         word, value);
     /* To the library zero is "choose for me", which nobody means who says it.
      */
     if ((strcmp(word, "items") == 0 && !s->spec.items) ||
@@ -219,15 +225,22 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *t,
 
 static void put_string(struct text *t, bly_bytes s)
 {
-    const unsigned char *const at = s.ptr;
+    const char *at = s.ptr;
+    const char *const end = at + s.len;
     put(t, "\"");
-    for (size_t i = 0; i < s.len; i++)
-        if (at[i] == '"' || at[i] == '\\')
-            put(t, "\\%c", at[i]);
-        else if (at[i] < 0x20)
-            put(t, "\\u%04x", at[i]);
+    while (at < end) {
+        const char *const from = at;
+        const int32_t c = utf8_next(&at, end);
+        if (c < 0) { /* as the command has it: docs/json.md */
+            put(t, "\\ufffd");
+            at = from + 1;
+        } else if (c == '"' || c == '\\')
+            put(t, "\\%c", (char)c);
+        else if (c < 0x20)
+            put(t, "\\u%04x", (unsigned)c);
         else
-            put(t, "%c", at[i]);
+            put(t, "%.*s", (int)(at - from), from);
+    }
     put(t, "\"");
 }
 
@@ -311,13 +324,18 @@ const char *sql_info_sketch(const bly_stored *s, char **out)
     return text_end(&t, out);
 }
 
-const char *sql_plan(uint64_t items, double fpr, const char *kind, char **out)
+const char *sql_plan(uint64_t items, const double *fpr, const char *kind,
+                     char **out)
 {
     struct text t = { 0 };
     bly_prediction p;
-    const bly_spec spec = { .kind = kind, .items = items, .fpr = fpr };
+    const bly_spec spec = { .kind = kind,
+                            .items = items,
+                            .fpr = fpr ? *fpr : 0 };
     if (items == 0)
         return sql_wrong("a plan for no keys; right: how many there will be");
+    if (fpr && *fpr == 0) /* to the library that is "choose for me" */
+        return sql_wrong("a rate is between 0 and 1, not 0");
     if (bly_plan(&spec, &p))
         return sql_told(BLY_EINVAL);
     put(&t, "{\"kind\":\"%s\",\"items\":%llu", p.kind,

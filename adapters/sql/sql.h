@@ -71,10 +71,12 @@ const char *sql_add(bly_filter *f, const struct sql_key *key);
  * after more of them came. */
 struct sql_agg {
     struct sql_spec spec;
-    bool partial;      /* a part of a group, which is given to another */
-    bool unordered;    /* the order of the rows must not matter */
-    uint64_t most;     /* bytes that a value of the engine can have; 0: any */
-    const char *spill; /* a folder for hashes of many rows; NULL: none */
+    bool partial;       /* a part of a group, which is given to another */
+    bool unordered;     /* the order of the rows must not matter */
+    uint64_t most;      /* bytes that a value of the engine can have; 0: any */
+    const char *spill;  /* a folder for hashes of many rows; NULL: none */
+    bool (*stop)(void); /* asked now and then in the end, which a yes makes
+                           fail; NULL: it goes on */
     bool begun, held, sorted;
     bly_hasher hasher;
     uint64_t *list; /* hashes that the builder does not have yet */
@@ -119,6 +121,10 @@ struct sql_minhash {
 const char *sql_minhash_add(struct sql_minhash *a, const struct sql_key *key);
 const char *sql_minhash_end(struct sql_minhash *a);
 
+/* Keys as text: the list is for reading. It is made with the first, of k. */
+const char *sql_topk_add(bly_topk **t, int64_t k, const bly_mem *mem,
+                         const struct sql_key *key);
+
 /* ------------------------------------------------------------------ telling */
 
 /* JSON, by malloc(), which the caller frees: of bytes that are a filter or a
@@ -126,7 +132,8 @@ const char *sql_minhash_end(struct sql_minhash *a);
 const char *sql_info(const void *bytes, size_t nbytes, char **out);
 const char *sql_info_filter(const bly_filter *f, char **out);
 const char *sql_info_file(const char *path, char **out);
-const char *sql_plan(uint64_t items, double fpr, const char *kind, char **out);
+const char *sql_plan(uint64_t items, const double *fpr, const char *kind,
+                     char **out); /* fpr NULL: 1 % */
 const char *sql_topk(const bly_topk *t, char **out);
 
 /* How alike two sketches, or two filters, are. */
@@ -192,7 +199,8 @@ const char *sql_file_open(struct sql_file **files, const char *path,
 void sql_file_close(struct sql_file *file);
 
 /* What is wrong with a path that is a pipe, at which opening would wait for
- * whoever is at its other end, for ever if nobody is. */
+ * whoever is at its other end, for ever if nobody is. All functions here that
+ * take a path look first. */
 const char *sql_no_pipe(const char *path);
 void sql_file_forget(struct sql_file **files, struct sql_file *file);
 void sql_files_end(struct sql_file **files);

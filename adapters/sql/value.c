@@ -28,6 +28,9 @@ const char *sql_value_open(const char *path, const bly_access *limits,
     bly_access how = limits ? *limits : (bly_access){ 0 };
     how.blind = true;
     *out = (struct sql_value){ 0 };
+    const char *const bad = sql_no_pipe(path);
+    if (bad)
+        return bad;
     const bly_status sketch = bly_stored_open(path, &how, &out->sketch);
     return sql_told(sketch ? bly_open(path, &how, &out->filter) : BLY_OK);
 }
@@ -136,7 +139,8 @@ const char *sql_value_turn(struct sql_value *v, void **out, size_t *nbytes)
 const char *sql_value_save(const struct sql_value *v, const char *path,
                            bly_wait *wait)
 {
-    return sql_told(bly_file_save(path, wait, NULL, value_put, v));
+    const char *const bad = sql_no_pipe(path);
+    return bad ? bad : sql_told(bly_file_save(path, wait, NULL, value_put, v));
 }
 
 const char *sql_value_info(const struct sql_value *v, char **out)
@@ -181,9 +185,11 @@ const char *sql_info_file(const char *path, char **out)
 {
     const bly_access blind = { .blind = true, .checking = BLY_CHECK_ALL };
     struct sql_value v = { 0 };
+    const char *bad = sql_no_pipe(path);
+    if (bad)
+        return bad;
     const bly_status sketch = bly_stored_open(path, &blind, &v.sketch);
-    const char *bad =
-        sketch ? sql_told(bly_map(path, &blind, &v.filter)) : NULL;
+    bad = sketch ? sql_told(bly_map(path, &blind, &v.filter)) : NULL;
     if (!bad)
         bad = sql_value_info(&v, out);
     sql_value_free(&v);

@@ -225,24 +225,15 @@ static void minhash_final(sqlite3_context *ctx)
 static void topk_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     struct group *const g = group_of(ctx);
+    struct sql_key key;
     (void)n;
-    if (!g || sqlite3_value_type(argv[0]) == SQLITE_NULL)
+    if (!row_key(ctx, g, argv[0], &key))
         return;
-    const int64_t k = sqlite3_value_int64(argv[1]);
-    if (!g->begun &&
-        (k < 1 || bly_topk_new(&(bly_topk_spec){ .k = (size_t)k }, &g->topk))) {
-        group_fail(ctx, g,
-                   k < 1 ? "a list of fewer than one key" : bly_error());
-        return;
-    }
     g->begun = true;
-    /* As text: the list is for reading. */
-    const unsigned char *const text = sqlite3_value_text(argv[0]);
-    const size_t len = (size_t)sqlite3_value_bytes(argv[0]);
-    if (!text)
-        group_fail(ctx, g, "out of memory");
-    else if (bly_topk_add(g->topk, text, len, 1))
-        group_fail(ctx, g, bly_error());
+    const char *const bad =
+        sql_topk_add(&g->topk, sqlite3_value_int64(argv[1]), NULL, &key);
+    if (bad)
+        group_fail(ctx, g, bad);
 }
 
 static void topk_final(sqlite3_context *ctx)

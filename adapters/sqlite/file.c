@@ -96,8 +96,11 @@ static int file_filter(sqlite3_vtab_cursor *cursor, int number,
     if (!path)
         return SQLITE_OK;
     const bly_access how = { .blind = true, .checking = BLY_CHECK_ALL };
-    if (bly_map(path, &how, &c->f)) {
-        c->base.pVtab->zErrMsg = sqlite3_mprintf("bloomery: %s", bly_error());
+    const char *bad = sql_no_pipe(path);
+    if (!bad)
+        bad = sql_told(bly_map(path, &how, &c->f));
+    if (bad) {
+        c->base.pVtab->zErrMsg = sqlite3_mprintf("bloomery: %s", bad);
         return SQLITE_ERROR;
     }
     c->path = sqlite3_mprintf("%s", path);

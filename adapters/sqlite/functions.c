@@ -299,6 +299,7 @@ static void fn_plan(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     char *json = NULL;
     const bool rated = n > 1 && !is_null(argv[1]);
+    const double fpr = rated ? sqlite3_value_double(argv[1]) : 0;
     const char *bad = NULL;
     if (is_null(argv[0]))
         return;
@@ -307,10 +308,9 @@ static void fn_plan(sqlite3_context *ctx, int n, sqlite3_value **argv)
     else if (sqlite3_value_double(argv[0]) < 0)
         bad = "a plan for fewer than no keys";
     else
-        bad = sql_plan((uint64_t)sqlite3_value_int64(argv[0]),
-                       rated ? sqlite3_value_double(argv[1]) : 0,
-                       n > 2 ? (const char *)sqlite3_value_text(argv[2]) : NULL,
-                       &json);
+        bad = sql_plan(
+            (uint64_t)sqlite3_value_int64(argv[0]), rated ? &fpr : NULL,
+            n > 2 ? (const char *)sqlite3_value_text(argv[2]) : NULL, &json);
     result_json(ctx, bad, json);
 }
 

@@ -201,17 +201,13 @@ static bly_filter *table_filter(int argc, const char *const *argv,
         spec.spec.items = 1000;
         spec.spec.kind = spec.spec.kind ? spec.spec.kind : "scalable";
     }
-    if (bly_new(&spec.spec, &f)) {
+    bly_kind_named(spec.spec.kind, &kind);
+    if (!(kind.can & BLY_CAN(ADD)))
+        *why = "this kind is built from all its keys at once, and rows come "
+               "one by one; right: a kind that can add, or bly_agg()";
+    else if (bly_new(&spec.spec, &f))
         *why = bly_error();
-        return NULL;
-    }
-    bly_kind_of(f, &kind);
-    if (kind.can & BLY_CAN(ADD))
-        return f;
-    bly_free(f);
-    *why = "this kind is built from all its keys at once, and rows come one by "
-           "one; right: a kind that can add, or bly_agg()";
-    return NULL;
+    return f;
 }
 
 static int table_create(sqlite3 *db, void *aux, int argc,
@@ -282,12 +278,27 @@ static int table_is_shadow(const char *name)
 
 /* ------------------------------------------------------------------- asking */
 
+/* A filter knows its keys by their bytes. Other collations take more than one
+ * text for a key, most of which it would deny. */
+static bool compares_bytes(sqlite3_index_info *info, int i)
+{
+    return sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+}
+
 static int table_best(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
-    (void)vtab;
+    int other = -1; /* a key by another collation, and none by its bytes */
+    bool named = false;
     for (int i = 0; i < info->nConstraint; i++) {
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn != 0 ||
+        if (info->aConstraint[i].iColumn != 0 ||
             info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+            continue;
+        if (!compares_bytes(info, i)) {
+            other = i;
+            continue;
+        }
+        named = true;
+        if (!info->aConstraint[i].usable)
             continue;
         info->aConstraintUsage[i].argvIndex = 1;
         info->aConstraintUsage[i].omit = 1;
@@ -296,7 +307,13 @@ static int table_best(sqlite3_vtab *vtab, sqlite3_index_info *info)
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
         return SQLITE_OK;
     }
-    return SQLITE_CONSTRAINT; /* it cannot be listed */
+    if (named || other < 0)
+        return SQLITE_CONSTRAINT; /* it cannot be listed */
+    vtab->zErrMsg = sqlite3_mprintf(
+        "bloomery: keys are compared by their bytes, not by %s; right: key = x "
+        "COLLATE BINARY",
+        sqlite3_vtab_collation(info, other));
+    return SQLITE_ERROR;
 }
 
 static int cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)

@@ -84,9 +84,18 @@ static int filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *const none[] = { NULL };
     struct py_spec s;
+    bly_kind_info kind;
     bly_filter *f = NULL;
     if (!py_spec_read(&s, args, kwargs, 2, none, NULL))
         return -1;
+    if (bly_kind_named(s.spec.kind, &kind) && !(kind.can & BLY_CAN(ADD))) {
+        PyErr_Format(PyExc_TypeError,
+                     "a %s filter is built at once from all its keys; right: "
+                     "Filter.build(keys, kind='%s')",
+                     kind.name, kind.name);
+        py_spec_free(&s);
+        return -1;
+    }
     PyThreadState *const thread = PyEval_SaveThread(); /* it may be large */
     const bly_status st = bly_new(&s.spec, &f);
     PyEval_RestoreThread(thread);

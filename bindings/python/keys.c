@@ -206,7 +206,7 @@ static bool gathered_grow(struct gathered *g)
     return true;
 }
 
-static bool gathered_flush(struct gathered *g)
+static bool gathered_give(struct gathered *g)
 {
     const struct py_run run = { g->type,
                                 is_bytes(g->type) ? (const void *)g->bytes
@@ -217,7 +217,22 @@ static bool gathered_flush(struct gathered *g)
         (g->sink->take_values ? g->sink->take_values(g->sink, &run, g->values)
                               : g->sink->take(g->sink, &run));
     gathered_drop(g);
-    return ok && !PyErr_CheckSignals();
+    return ok;
+}
+
+static bool gathered_flush(struct gathered *g)
+{
+    return gathered_give(g) && !PyErr_CheckSignals();
+}
+
+/* After an exception: the keys before the one that is to blame go where all of
+ * them were to go. */
+static void gathered_rescue(struct gathered *g)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    gathered_give(g);
+    PyErr_Restore(type, value, trace); /* in place of what that said */
 }
 
 /* Takes the reference to object over. */
@@ -327,7 +342,10 @@ bool py_keys_each(PyObject *keys, struct py_sink *s)
     bool ok = gathered_grow(&g) &&
               (PyList_CheckExact(keys) ? each_of_list(keys, &g)
                                        : each_of_iterator(keys, &g));
-    ok = ok && gathered_flush(&g);
+    if (ok)
+        ok = gathered_flush(&g);
+    else
+        gathered_rescue(&g);
     gathered_free(&g);
     Py_XDECREF(pairs);
     return ok;

@@ -119,7 +119,7 @@ static PyObject *minhash_jaccard(PyObject *left, PyObject *right)
 {
     py_sketch *const a = (py_sketch *)left, *const b = (py_sketch *)right;
     bly_resemblance r;
-    if (Py_TYPE(left) != Py_TYPE(right)) {
+    if (!py_sketch_alike(left, right)) {
         PyErr_SetString(PyExc_TypeError, "jaccard() wants another MinHash");
         return NULL;
     }

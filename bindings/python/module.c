@@ -5,7 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 /* ---------------------------------------------------------------- exceptions
  */
@@ -49,16 +49,24 @@ PyObject *py_raise(bly_status st)
     return NULL;
 }
 
-/* OSError finds its subclass by errno, which the library does not give: the
- * file is asked again what is wrong with it. */
-PyObject *py_raise_file(bly_status st, PyObject *path)
+/* OSError finds its subclass by errno, of which the library gives the text,
+ * behind the path. */
+static int number_in(const char *text, const char *path)
 {
-    PyObject *const text = message();
-    if (!text || st != BLY_EIO) {
-        Py_XDECREF(text);
-        return text ? py_raise(st) : NULL;
-    }
-    const int number = access(PyBytes_AsString(path), R_OK) ? errno : EIO;
+    static const int numbers[] = { ENOENT,  EACCES,       EPERM,  EISDIR,
+                                   ENOTDIR, EEXIST,       ENOSPC, EDQUOT,
+                                   EROFS,   EMFILE,       ENFILE, EINTR,
+                                   EFBIG,   ENAMETOOLONG, ELOOP,  ENOMEM };
+    if (strncmp(text, path, strlen(path)) == 0)
+        text += strlen(path);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strstr(text, strerror(numbers[i])))
+            return numbers[i];
+    return EIO;
+}
+
+static void raise_os(int number, PyObject *text, PyObject *path)
+{
     PyObject *const name = PyUnicode_DecodeFSDefault(PyBytes_AsString(path));
     PyObject *const args =
         name ? Py_BuildValue("(iOO)", number, text, name) : NULL;
@@ -66,6 +74,20 @@ PyObject *py_raise_file(bly_status st, PyObject *path)
         PyErr_SetObject(PyExc_OSError, args);
     Py_XDECREF(args);
     Py_XDECREF(name);
+}
+
+PyObject *py_raise_file(bly_status st, PyObject *path)
+{
+    PyObject *const text = message();
+    if (!text || st != BLY_EIO) {
+        Py_XDECREF(text);
+        return text ? py_raise(st) : NULL;
+    }
+    const int number = number_in(bly_error(), PyBytes_AsString(path));
+    if (number == ENOMEM) /* for a map */
+        PyErr_SetObject(PyExc_MemoryError, text);
+    else
+        raise_os(number, text, path);
     Py_DECREF(text);
     return NULL;
 }
@@ -73,7 +95,18 @@ PyObject *py_raise_file(bly_status st, PyObject *path)
 PyObject *py_path(PyObject *object)
 {
     PyObject *path = NULL;
-    return PyUnicode_FSConverter(object, &path) ? path : NULL;
+    struct stat st;
+    if (!PyUnicode_FSConverter(object, &path))
+        return NULL;
+    if (stat(PyBytes_AsString(path), &st) || !S_ISFIFO(st.st_mode))
+        return path;
+    PyObject *const text = PyUnicode_FromString(
+        "a pipe; right: a file, or from_bytes() and to_bytes()");
+    if (text)
+        raise_os(ESPIPE, text, path);
+    Py_XDECREF(text);
+    Py_DECREF(path);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ functions

@@ -71,7 +71,8 @@ struct py_told {
 void py_told_take(struct py_told *t, const bly_filter *f);
 PyObject *py_told_dict(const struct py_told *t);
 
-/* The path that an object names, as a new bytes object. */
+/* The path that an object names, as a new bytes object. A pipe is refused:
+ * whoever opened it would wait, and no signal would end that. */
 PyObject *py_path(PyObject *object);
 
 /* Arguments by name alone: word i of `names` (NULL at the end) into values[i],
@@ -233,6 +234,8 @@ PyObject *py_sketch_open(PyObject *type, PyObject *path, bly_stored_type is);
 PyObject *py_sketch_load(PyObject *type, PyObject *bytes, bly_stored_type is);
 PyObject *py_sketch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 void py_sketch_dealloc(PyObject *self);
+/* Is one of the other's type, or of a subclass? */
+bool py_sketch_alike(PyObject *a, PyObject *b);
 PyObject *py_sketch_or(PyObject *a, PyObject *b);
 PyObject *py_sketch_ior(PyObject *a, PyObject *b);
 /* Give a sketch that __init__ made to its object. */

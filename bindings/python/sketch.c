@@ -280,10 +280,16 @@ PyObject *py_sketch_deepcopy(PyObject *self, PyObject *memo)
     return py_sketch_copy(self, NULL);
 }
 
+bool py_sketch_alike(PyObject *a, PyObject *b)
+{
+    return PyObject_TypeCheck(a, Py_TYPE(b)) ||
+           PyObject_TypeCheck(b, Py_TYPE(a));
+}
+
 PyObject *py_sketch_ior(PyObject *left, PyObject *right)
 {
     py_sketch *const a = (py_sketch *)left, *const b = (py_sketch *)right;
-    if (Py_TYPE(left) != Py_TYPE(right)) {
+    if (!py_sketch_alike(left, right)) {
         Py_INCREF(Py_NotImplemented);
         return Py_NotImplemented;
     }
@@ -304,7 +310,7 @@ PyObject *py_sketch_ior(PyObject *left, PyObject *right)
 
 PyObject *py_sketch_or(PyObject *left, PyObject *right)
 {
-    if (Py_TYPE(left) != Py_TYPE(right)) {
+    if (!py_sketch_alike(left, right)) {
         Py_INCREF(Py_NotImplemented);
         return Py_NotImplemented;
     }

@@ -94,6 +94,16 @@ static bool bad_number(const char *name, PyObject *value, const char *right)
     return false;
 }
 
+/* To the library zero is "choose for me", which is None here. */
+static bool not_zero(const char *name, bool zero)
+{
+    if (zero)
+        PyErr_Format(PyExc_ValueError,
+                     "%s=0; right: more than that, or None, and it is chosen",
+                     name);
+    return !zero;
+}
+
 static bool number_real(struct py_spec *s, const char *name, PyObject *value,
                         double *out)
 {
@@ -194,11 +204,14 @@ static bool argument(struct py_spec *s, const char *name, PyObject *value,
     if (value == Py_None)
         return true;
     if (!strcmp(name, "items"))
-        return number_count(s, name, value, &spec->items);
+        return number_count(s, name, value, &spec->items) &&
+               not_zero(name, !spec->items);
     if (!strcmp(name, "fpr"))
-        return number_real(s, name, value, &spec->fpr);
+        return number_real(s, name, value, &spec->fpr) &&
+               not_zero(name, spec->fpr == 0);
     if (!strcmp(name, "bits"))
-        return number_count(s, name, value, &spec->bits);
+        return number_count(s, name, value, &spec->bits) &&
+               not_zero(name, !spec->bits);
     if (!strcmp(name, "seed"))
         return number_count(s, name, value, &spec->seed);
     if (!strcmp(name, "max_bytes"))

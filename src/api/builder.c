@@ -453,20 +453,20 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
         *out = b->kept.nkeys;
         return BLY_OK;
     }
+    /* Of few keys the registers would take longer than the keys: there are a
+     * quarter of a million of them. */
+    if (b->kept.nkeys <= EXACT_KEYS &&
+        !(build && b->kept.nkeys <= b->planned.want.items))
+        return in_passes(b) ? bly_spilled_distinct(&b->kept, out)
+                            : bly_kept_distinct(&b->kept, out);
     for (const registers *r = all->next; r; r = r->next)
         bly_registers_merge(all->at, r->at, BLY_HLL_BITS);
     *out = (uint64_t)bly_registers_estimate(all->at, BLY_HLL_BITS);
     *out += build ? *out / 64 : 0;
     if (*out > b->kept.nkeys)
         *out = b->kept.nkeys;
-    if (b->kept.nkeys > EXACT_KEYS ||
-        (build && b->kept.nkeys <= b->planned.want.items)) {
-        b->estimated = !build;
-        return BLY_OK;
-    }
-    if (in_passes(b))
-        return bly_spilled_distinct(&b->kept, out);
-    return bly_kept_distinct(&b->kept, out);
+    b->estimated = !build;
+    return BLY_OK;
 }
 
 /* Which additions changed something depends on their order, and with many
