@@ -492,9 +492,9 @@ WASM_MODULES = $(addprefix $(B)/js/,common.wasm common-plain.wasm all.wasm all-p
 $(WASM_MODULES) $(B)/web/play.wasm: bindings/wasm/machine/absent.txt
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
+	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,--export=__stack_pointer -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
 	    -Wl,--allow-undefined-file=bindings/wasm/machine/absent.txt $(filter %.o %.a,$^) -lwasi-emulated-mman -lm -o $@
-	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused --strip-producers --flatten --rereloop -Oz -Oz $@ -o $@
+	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused --strip-producers --flatten --rereloop -Oz -Oz $@ -o $@
 JS_FILES = bloomery.js bloomery.d.ts
 .PHONY: js web
 js: $(if $(WASM),$(WASM_MODULES) $(addprefix $(B)/js/,$(JS_FILES) package.json README.md LICENSE)) ## the npm package bloomery, in build/js: npm pack there makes its tarball
