@@ -613,6 +613,20 @@ $(B)/$(1)/fuzz_%: $(B)/counted/fuzz/fuzz_%.o $(B)/$(1)/libtarget.so
 # Those of the adapters are linked with them.
 $(B)/$(1)/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/$(2)/%.o)
 $(B)/$(1)/fuzz_javascript: $(patsubst %.c,$(B)/$(2)/%.o,$(wildcard bindings/wasm/*.c))
+# The small module's C, with its own parts in place of the library's.
+$(B)/$(1)/lean/%.o: %.c $(B)/$(2)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$(Q)$(CLANG) $(BASE) $(CPPFLAGS) $(SAN) -fsanitize=address,undefined $$(if $$(filter fuzzer,$(1)),-fsanitize=fuzzer-no-link) -Wno-unused-function \
+	    -DBLY_LEAN '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
+$(B)/$(1)/lean/libbloomery.a: $(patsubst %.c,$(B)/$(2)/%.o,$(filter-out $(WASM_LEAN) $(WASM_LEFT_OUT),$(LIB_SRC)))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$(Q)$(AR) rcs --thin $$@ $$^
+$(B)/$(1)/fuzz_javascript_small: $(B)/counted/fuzz/fuzz_javascript_small.o $(WASM_LEAN:%.c=$(B)/$(1)/lean/%.o) $(B)/$(1)/lean/libbloomery.a
+	$$(call say,LINK,$$@)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread $$(filter %.o %.a,$$^) -lm -o $$@
+-include $(WASM_LEAN:%.c=$(B)/$(1)/lean/%.d)
 endef
 $(eval $(call fuzzers,fuzzer,counted))
 $(eval $(call fuzzers,replay,asan))
