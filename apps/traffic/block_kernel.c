@@ -132,8 +132,9 @@ static bool link_new(const struct pins *p, const char *name, unsigned interface,
     if (link < 0) {
         if (errno == EBUSY)
             fail("%s: another program has the interface; right: take it away "
-                 "first (ip link set dev %s xdp off)",
-                 name, name);
+                 "first (--detach %s with the --pins of that list, or ip link "
+                 "set dev %s xdp off)",
+                 name, name, name);
         else
             xdp_fail(name, errno);
         pins_remove(p);
