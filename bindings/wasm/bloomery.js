@@ -548,7 +548,7 @@ export function instantiate(module) {
       return fresh;
     }
     hasMany(keys) {
-      let n = 0, bits = new Uint8Array(512);
+      let n = 0, bits = new Uint8Array(isLongs(keys) ? (keys.length + 7) / 8 : 512);
       eachRun(keys, (run) => {
         check(c.has(this.#c, run.type, run.at, run.n, OUT));
         const need = (n + run.n + 7) / 8 | 0;
