@@ -492,9 +492,9 @@ WASM_MODULES = $(addprefix $(B)/js/,common.wasm common-plain.wasm all.wasm all-p
 $(WASM_MODULES) $(B)/web/play.wasm: bindings/wasm/machine/absent.txt
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
+	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,--export=__stack_pointer -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
 	    -Wl,--allow-undefined-file=bindings/wasm/machine/absent.txt $(filter %.o %.a,$^) -lwasi-emulated-mman -lm -o $@
-	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused --strip-producers --flatten --rereloop -Oz -Oz $@ -o $@
+	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused --strip-producers --flatten --rereloop -Oz -Oz $@ -o $@
 JS_FILES = bloomery.js bloomery.d.ts
 .PHONY: js web
 js: $(if $(WASM),$(WASM_MODULES) $(addprefix $(B)/js/,$(JS_FILES) package.json README.md LICENSE)) ## the npm package bloomery, in build/js: npm pack there makes its tarball
@@ -613,6 +613,20 @@ $(B)/$(1)/fuzz_%: $(B)/counted/fuzz/fuzz_%.o $(B)/$(1)/libtarget.so
 # Those of the adapters are linked with them.
 $(B)/$(1)/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/$(2)/%.o)
 $(B)/$(1)/fuzz_javascript: $(patsubst %.c,$(B)/$(2)/%.o,$(wildcard bindings/wasm/*.c))
+# The small module's C, with its own parts in place of the library's.
+$(B)/$(1)/lean/%.o: %.c $(B)/$(2)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$(Q)$(CLANG) $(BASE) $(CPPFLAGS) $(SAN) -fsanitize=address,undefined $$(if $$(filter fuzzer,$(1)),-fsanitize=fuzzer-no-link) -Wno-unused-function \
+	    -DBLY_LEAN '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
+$(B)/$(1)/lean/libbloomery.a: $(patsubst %.c,$(B)/$(2)/%.o,$(filter-out $(WASM_LEAN) $(WASM_LEFT_OUT),$(LIB_SRC)))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$(Q)$(AR) rcs --thin $$@ $$^
+$(B)/$(1)/fuzz_javascript_small: $(B)/counted/fuzz/fuzz_javascript_small.o $(WASM_LEAN:%.c=$(B)/$(1)/lean/%.o) $(B)/$(1)/lean/libbloomery.a
+	$$(call say,LINK,$$@)
+	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread $$(filter %.o %.a,$$^) -lm -o $$@
+-include $(WASM_LEAN:%.c=$(B)/$(1)/lean/%.d)
 endef
 $(eval $(call fuzzers,fuzzer,counted))
 $(eval $(call fuzzers,replay,asan))

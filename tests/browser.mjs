@@ -262,6 +262,7 @@ await check("german_and_dark", async () => {
   await page.click("#language");
   await until(() => document.documentElement.lang === "de");
   assert((await text("#tab-plan")) === "Planen" && page.url().includes("lang=de"), await text("#tab-plan"));
+  assert((await text("#summary")).includes("Maßstab") && (await page.getAttribute("#summary", "lang")) === "de", await text("#summary"));
   await picture("see-german");
   await page.click("#theme");
   assert((await page.getAttribute("html", "data-theme")) === "dark", "dark");
@@ -270,6 +271,18 @@ await check("german_and_dark", async () => {
     await open(`${panel}?lang=de`);
     await picture(`${panel}-dark-german`);
   }
+  // Numbers as they are typed in German; the address has them as the library reads them.
+  await open("measure?lang=de&kind=classic");
+  await page.fill("#items", "1.000");
+  await page.fill("#fpr", "0,1");
+  await page.click("#start");
+  await until(() => document.getElementById("status").textContent.startsWith("Fertig: 2.000"));
+  assert(/items=1000&fpr=0.1/.test(page.url()), page.url());
+  // A kind that nobody has translated yet.
+  await page.evaluate(async () => delete (await import("./words.js")).words.de.kinds.cuckoo);
+  await page.evaluate(() => (location.hash = "#see?kind=cuckoo&lang=de"));
+  await until(() => document.getElementById("summary")?.lang === "en");
+  assert((await text("#summary")).startsWith("fingerprints"), await text("#summary"));
   await open("see?lang=en");
   await page.click("#theme");
 });

@@ -233,6 +233,80 @@ export const checks = {
     assert(a.has("a8999") && b.has("b8999") && !b.has("a1"), "each has its own");
   },
 
+  bytes_are_read_when_they_come({ all, common }) {
+    for (const { Filter } of [all, common]) {
+      const same_buffer = function* () {
+        const key = new Uint8Array(2);
+        for (key[0] = 0; key[0] < 200; key[0]++) yield key;
+      };
+      const others = Array.from({ length: 200 }, (_, i) => new Uint8Array([i, 0]));
+      const f = new Filter({ items: 1000, fpr: 1e-9, keys: "bytes" });
+      f.update(same_buffer());
+      same([f.hasMany(others).count(), f.hasMany(same_buffer()).count(), Filter.build(same_buffer()).hasMany(others).count()], [200, 200, 200], "a buffer that is filled anew");
+      const moved = function* () {
+        const key = new Uint8Array([7, 7]);
+        yield key;
+        structuredClone(key, { transfer: [key.buffer] });
+      };
+      f.update(moved());
+      assert(f.has(new Uint8Array([7, 7])) && !f.has(new Uint8Array(0)), "a buffer that is transferred behind it");
+    }
+  },
+
+  views_of_nothing_are_type_errors({ all, common }) {
+    for (const { Filter } of [all, common]) {
+      const f = new Filter(100);
+      for (const View of [Uint8Array, BigUint64Array, BigInt64Array, DataView]) {
+        if (!("resize" in ArrayBuffer.prototype)) break;
+        const buffer = new ArrayBuffer(32, { maxByteLength: 32 }), view = new View(buffer, 16, 1);
+        buffer.resize(8);
+        for (const use of [() => f.add(view), () => f.has(view), () => Filter.fromBytes(view), () => f.hasMany([view]), () => f.hasMany(view), () => f.update(view)]) throws(use, TypeError, "");
+      }
+      for (const key of [new BigUint64Array(1), new BigInt64Array(1), { [Symbol.toStringTag]: "ArrayBuffer", length: 3 }]) throws(() => f.has(key), TypeError, "is no key");
+      same(f.hasMany({ length: -100, *[Symbol.iterator]() { yield "x"; } }).length, 1, "an iterable that lies about its length");
+    }
+  },
+
+  arguments_that_close_the_filter({ all, bloomery }) {
+    // What runs while an argument is looked at must not find the filter's memory released behind it.
+    for (const method of ["add", "has", "remove", "count", "get", "hash", "set", "hasRange"]) {
+      const f = new all.Filter({ kind: "counting", items: 100 }), key = new Uint8Array([1]);
+      Object.defineProperty(key, "byteLength", { get: () => (f.close(), 1) });
+      throws(() => f[method](key, method === "hasRange" ? key : 1), bloomery.BloomeryError, "closed");
+    }
+    const f = new all.Filter({ kind: "aging", items: 100 });
+    for (const now of [{ valueOf: () => (f.close(), 5) }, "5", Infinity, -1, NaN, 5n]) throws(() => f.tick(now), TypeError, "seconds");
+    f.tick(5);
+  },
+
+  options_within_options_are_checked_too({ all }) {
+    throws(() => new all.Filter({ items: 9, options: { k: "4\0items=5" } }), TypeError, "NUL");
+    for (const options of [5, "text", null]) throws(() => new all.Filter({ items: 9, options }), TypeError, "an object is wanted");
+    throws(() => new all.Filter({ items: 9, options: { k: {} } }), TypeError, "k: a number or text");
+    same(new all.Filter({ items: 9, kind: "classic", options: { k: 4 } }).info().params.k, 4, "k");
+  },
+
+  a_full_stack_leaves_the_library_usable({ all, common }) {
+    for (const { Filter, raw } of [all, common]) {
+      const f = new Filter(100), deeper = () => {
+        f.toBytes();
+        deeper();
+      };
+      f.add("x");
+      const before = raw.c.__stack_pointer.value;
+      for (let i = 0; i < 5; i++) throws(deeper, RangeError, "");
+      same([raw.c.__stack_pointer.value, f.has("x"), f.add("y"), f.has("z")], [before, true, true, false], "after that");
+    }
+  },
+
+  async what_load_cannot_load({ bloomery }) {
+    for (const wasm of [5, {}, new Uint8Array(5)]) {
+      let thrown;
+      await bloomery.load({ wasm }).catch((error) => (thrown = error));
+      assert(thrown && !/undefined/.test(thrown.message), `${wasm}: ${thrown}`);
+    }
+  },
+
   out_of_memory_is_a_range_error({ all }) {
     for (const items of ["3G", "10G", "1e15"]) throws(() => new all.Filter({ kind: "classic", items, fpr: 0.0001 }), RangeError, "");
     const before = new all.Filter(100);

@@ -3,11 +3,12 @@
 The same checks run in Chromium, in a page and in a worker: test_playground.py.
 """
 import json
+import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import PATIENCE, ROOT
+from conftest import PATIENCE, PROGRAM, ROOT
 from js_support import CHECKS, PACKAGE, environment, needs_node, needs_package
 
 pytestmark = [needs_package, needs_node]
@@ -81,6 +82,16 @@ def test_types(tmp_path):
     done = subprocess.run(["tsc", "--noEmit", "--strict", "--preserveSymlinks", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "types.ts"],
                           cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_playground_says_everything_in_both_languages():
+    code = "import('./web/words.js').then(({ words: { en, de } }) => console.log(JSON.stringify({ en, de })))"
+    words = json.loads(subprocess.run(["node", "--input-type=module", "-e", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    kinds = {kind["kind"] for kind in json.loads(subprocess.run([PROGRAM, "kinds", "--json"], capture_output=True, text=True, check=True).stdout)}
+    assert set(words["de"].pop("kinds")) == kinds
+    assert set(words["de"]) == set(words["en"])
+    for name, text in words["en"].items():
+        assert sorted(set(re.findall(r"{\d}", text))) == sorted(set(re.findall(r"{\d}", words["de"][name]))), name
 
 
 def test_npm_packs_what_load_needs():

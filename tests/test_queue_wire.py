@@ -192,6 +192,7 @@ def test_wrong_calls(trouble):
             (["--tail"], "--tun"), (["--rehash", "x"], "--rehash"), \
             (["--tun", "x", "--out", "no-such"], "no-such"), \
             (["--tun", "a/b", "--out", "lo"], "a/b"), \
+            (["--tun", "lo", "--out", "lo"], "another name"), \
             (["--tun", "x", "--out", "lo", "--flows", 3], "--flows"), \
             (["--rehash", 10, "--warmup", 11], "--warmup"), \
             (["--tun", "x", "--out", "lo", "c.pcap"], "CAPTURE"):

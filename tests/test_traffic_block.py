@@ -276,6 +276,7 @@ def skip(why):
 
 if run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf", ok=False).returncode:
     skip("no bpf file system here")
+nowhere = block("--xdp", "lo", "a.bly", "--pins", here + "/no/pins", ok=False)
 other = subprocess.Popen(["unshare", "-n", "sleep", "600"])
 try:
     while os.stat(f"/proc/{{other.pid}}/ns/net").st_ino == os.stat(
@@ -375,7 +376,20 @@ while n < 0 or i < n:
     # An interface that vanishes takes its program with it.
     block("--xdp", "v0", "a.bly")
     run("ip", "link", "del", "v0")
+    told["left"] = [block("--status", "v0", ok=False)]
+    run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v2")
+    told["left"] += [block("--status", "v0", ok=False)]
+    told["left"] = [(one.returncode, one.stderr) for one in told["left"]]
     told["vanished"] = block("--detach", "v0", ok=False).returncode
+    # Commands at the same time: whoever says so has attached it.
+    told["together"] = []
+    for i in range(10):
+        both = [subprocess.Popen([program, "traffic", "block", "-q", "--xdp",
+                                  "v0", "a.bly"]) for i in range(3)]
+        told["together"] += [one.wait() for one in both]
+        told["together"].append(block("--status", "v0", ok=False).returncode)
+        told["together"].append(block("--detach", "v0", ok=False).returncode)
+    told["nowhere"] = nowhere.stderr
     told["pins"] |= os.path.exists("/sys/fs/bpf/bloomery")
     print(json.dumps(told))
 finally:
@@ -421,3 +435,6 @@ def test_an_interface_drops_what_is_listed(ok, bly, tmp_path):
     assert set(told["detached"]) == everyone
     assert told["wrong"] == told["gone"] == told["again"] == 2
     assert not told["link"] and told["vanished"] == 0 and not told["pins"]
+    assert all(status == 1 and "any more" in said for status, said in told["left"]), told["left"]
+    assert told["together"] == [0] * 50
+    assert "mount -t bpf" in told["nowhere"]

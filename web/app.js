@@ -65,9 +65,14 @@ page.keep = (state) => {
   page.state = kept;
   history.replaceState(null, "", `#${page.panel}${kept.size ? `?${kept}` : ""}`);
 };
+/** What a kind is, in the page's language; in English where nobody has translated it yet. */
+page.summary = (k) => words[page.lang].kinds?.[k.kind] ?? k.summary;
+/** Numbers as the library reads them, of what people type: 20,000 in English, 20.000 and 0,1 in German. */
+page.typedCount = (text) => text.trim().replace(page.lang === "de" ? /\.(?=\d{3}(?!\d))/g : /,(?=\d{3}(?!\d))/g, "");
+page.typedRate = (text) => text.trim().replace(",", ".");
 /** Options of a <select> of kinds, those that `which` wants. */
 page.kindOptions = (chosen, which = () => true) =>
-  page.kinds.filter(which).map((k) => `<option value="${k.kind}"${k.kind === chosen ? " selected" : ""} title="${page.escape(k.summary)}">${k.kind}</option>`).join("");
+  page.kinds.filter(which).map((k) => `<option value="${k.kind}"${k.kind === chosen ? " selected" : ""} title="${page.escape(page.summary(k))}">${k.kind}</option>`).join("");
 
 function show() {
   const [, name, query = ""] = /^#?([^?]*)\??(.*)$/s.exec(location.hash); // a step may begin with "?" too

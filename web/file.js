@@ -47,7 +47,7 @@ export function file(page, root) {
     if (!f || tooLarge(f)) return;
     page.say(t("opening", f.name));
     try {
-      const made = await helper.ask("build", { file: f, kind: $("kind").value, fpr: $("fpr").value });
+      const made = await helper.ask("build", { file: f, kind: $("kind").value, fpr: page.typedRate($("fpr").value) });
       describe(f.name, made);
       URL.revokeObjectURL(saved);
       saved = URL.createObjectURL(new Blob([made.bytes], { type: "application/octet-stream" }));

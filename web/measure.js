@@ -27,12 +27,12 @@ export function measure(page, root) {
     $("layers").textContent = last ? `${t("layersNow")}: ${last.layers || 1} · ${t("memory")}: ${page.bytes(last.bytes)}` : "";
   };
   async function run() {
-    const kind = $("kind").value, points = [];
-    const wanted = page.attempt(() => page.lib.plan({ kind, items: $("items").value, fpr: $("fpr").value }));
+    const kind = $("kind").value, points = [], typed = { items: page.typedCount($("items").value), fpr: page.typedRate($("fpr").value) };
+    const wanted = page.attempt(() => page.lib.plan({ kind, ...typed }));
     if (!wanted) return;
-    const { items } = wanted, fpr = Number($("fpr").value) || wanted.fpr;
-    page.keep({ kind, items: $("items").value, fpr: $("fpr").value });
-    if (items > 5e6) return page.say(`${page.count(items)}: 1 – ${page.count(5e6)}`, true);
+    const { items } = wanted, fpr = Number(typed.fpr) || wanted.fpr;
+    page.keep({ kind, ...typed });
+    if (items > 5e6) return page.say(t("tooMany", page.count(items), page.count(5e6)), true);
     helper.end(t("stopped"));
     $("stop").disabled = false;
     page.say(t("running"));

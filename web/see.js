@@ -36,7 +36,7 @@ export function see(page, root) {
            <label class="inline"><input id="counting" type="checkbox"${state.counting ? " checked" : ""}> ${t("counters")}</label>`
         : `<label>${t("items")}<input id="items" value="${escape(spec.items)}" size="6"></label><label>${t("rate")}<input id="fpr" value="${escape(spec.fpr)}" size="6"></label>`}
     </div>
-    <p class="note" lang="en">${toy ? "" : escape(kind.summary)}</p>
+    <p class="note" id="summary" lang="${page.summary(kind) === kind.summary ? "en" : page.lang}">${toy ? "" : escape(page.summary(kind))}</p>
     <form class="row" id="form">
       <label>${t("key")}<input id="key" autocomplete="off" placeholder="${toy ? t("whole") : "swordfish"}" required></label>
       <button class="first" name="op" value="+">${t("add")}</button>
@@ -44,15 +44,16 @@ export function see(page, root) {
       ${toy ? (state.counting ? `<button name="op" value="-">${t("remove")}</button>` : "") : kind.can.includes("remove") ? `<button name="op" value="-">${t("remove")}</button>` : ""}
       <button type="button" id="clear">${t("clear")}</button>
     </form>
-    <div class="row" role="group" aria-label="${t("examples")}">${t("examples")}: ${EXAMPLES.map(([name], i) => `<button type="button" data-example="${i}">${t(name)}</button>`).join("")}</div>
+    <div class="row" role="group" aria-label="${t("examples")}"><span class="beside">${t("examples")}:</span> ${EXAMPLES.map(([name], i) => `<button type="button" data-example="${i}">${t(name)}</button>`).join("")}</div>
     <div class="card"><h2>${t("cells")}</h2><div id="cells"></div></div>
     <div class="two"><div class="card"><h2>${t("keysIn")}</h2><ul class="chips" id="keys"></ul><p class="note" id="hash"></p></div>
     <div class="card"><h2>${t("steps")}</h2><ol class="steps" id="steps" aria-live="polite"></ol></div></div>`;
   const $ = (id) => root.querySelector(`#${id}`);
 
+  const typed = () => ({ items: page.typedCount($("items").value), fpr: page.typedRate($("fpr").value) });
   const keep = () => {
     const kept = ops.map(([op, key]) => op + encodeURIComponent(key)).join(",");
-    page.keep(toy ? { toy: 1, m: $("m").value, h: $("h").value, counting: $("counting").checked ? 1 : "", ops: kept } : { kind: kind.kind, items: $("items").value, fpr: $("fpr").value, ops: kept });
+    page.keep(toy ? { toy: 1, m: $("m").value, h: $("h").value, counting: $("counting").checked ? 1 : "", ops: kept } : { kind: kind.kind, ...typed(), ops: kept });
   };
   const draw = (parts, hits, keys, lines) => {
     $("cells").innerHTML = parts.map((part, i) => {
@@ -106,7 +107,7 @@ export function see(page, root) {
   function filterShow() {
     const { Filter } = page.lib, adds = kind.can.includes("add"), made = [];
     const make = (keys) => {
-      const own = { ...spec, items: $("items").value, fpr: $("fpr").value };
+      const own = { ...spec, ...typed() };
       const f = adds ? new Filter(own) : Filter.build(kind.can.includes("get") ? new Map(keys.map((k, i) => [k, i])) : keys, { ...own, items: undefined });
       made.push(f);
       if (adds) for (const key of keys) f.add(key);

@@ -7,14 +7,17 @@
  *     /sys/fs/bpf/bloomery/eth0/counters   what it counts, across lists
  *
  * Whatever fails before both are there takes the program away again, since the
- * link goes with the last descriptor of it.
+ * link goes with the last descriptor of it. Commands that change pins wait for
+ * each other: one would take away what another has just pinned.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -32,7 +35,7 @@
 #define PATH_ROOM 512
 
 struct pins {
-    char base[PATH_ROOM], folder[PATH_ROOM + IF_NAMESIZE],
+    char above[PATH_ROOM + 4], base[PATH_ROOM], folder[PATH_ROOM + IF_NAMESIZE],
         link[PATH_ROOM + IF_NAMESIZE + 16],
         counters[PATH_ROOM + IF_NAMESIZE + 16];
 };
@@ -47,22 +50,34 @@ static bool pins_name(const struct traffic_args *args, const char *interface,
     if (strlen(base) >= PATH_ROOM)
         return !fail("%s: too long", base);
     snprintf(p->base, sizeof p->base, "%s", base);
+    snprintf(p->above, sizeof p->above, "%s/..", base);
+    char *const last = strrchr(p->base, '/');
+    if (last && last != p->base)
+        snprintf(p->above, sizeof p->above, "%.*s", (int)(last - p->base),
+                 p->base);
     snprintf(p->folder, sizeof p->folder, "%s/%s", p->base, interface);
     snprintf(p->link, sizeof p->link, "%s/link", p->folder);
     snprintf(p->counters, sizeof p->counters, "%s/counters", p->folder);
     return true;
 }
 
-static bool pins_make(const struct pins *p)
+static bool in_bpf(const char *path)
 {
     struct statfs s;
-    if ((mkdir(p->base, 0700) < 0 && errno != EEXIST) ||
-        (mkdir(p->folder, 0700) < 0 && errno != EEXIST))
-        return !fail_path(p->folder, errno);
-    if (statfs(p->folder, &s) == 0 && (uint32_t)s.f_type == BPF_FILES)
+    return statfs(path, &s) == 0 && (uint32_t)s.f_type == BPF_FILES;
+}
+
+static bool pins_make(const struct pins *p)
+{
+    const bool made = (mkdir(p->base, 0700) == 0 || errno == EEXIST) &&
+                      (mkdir(p->folder, 0700) == 0 || errno == EEXIST);
+    if (made && in_bpf(p->folder))
         return true;
+    const int error = errno;
     rmdir(p->folder);
     rmdir(p->base);
+    if (!made && (in_bpf(p->above) || in_bpf(p->base)))
+        return !fail_path(p->folder, error);
     return !fail("%s: not in a bpf file system; right: mount -t bpf bpf "
                  "/sys/fs/bpf",
                  p->base);
@@ -74,6 +89,16 @@ static void pins_remove(const struct pins *p)
     unlink(p->counters);
     rmdir(p->folder);
     rmdir(p->base);
+}
+
+/* Alone with the pins until it is closed; -1 if nobody can be, since there is
+ * no such place. */
+static int pins_lock(const struct pins *p)
+{
+    const int fd = open(p->above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
+        ;
+    return fd;
 }
 
 /* -------------------------------------------------------------- attaching */
@@ -107,8 +132,9 @@ static bool link_new(const struct pins *p, const char *name, unsigned interface,
     if (link < 0) {
         if (errno == EBUSY)
             fail("%s: another program has the interface; right: take it away "
-                 "first (ip link set dev %s xdp off)",
-                 name, name);
+                 "first (--detach %s with the --pins of that list, or ip link "
+                 "set dev %s xdp off)",
+                 name, name, name);
         else
             xdp_fail(name, errno);
         pins_remove(p);
@@ -132,6 +158,7 @@ static bool list_attach(const struct pins *p, const char *name,
     const unsigned interface = if_nametoindex(name);
     if (!interface)
         return !fail("%s: there is no such interface", name);
+    const int lock = pins_lock(p);
     const int link = link_open(p, interface);
     int counters = link >= 0 ? bpf_pinned(p->counters) : -1;
     if (counters < 0)
@@ -145,6 +172,7 @@ static bool list_attach(const struct pins *p, const char *name,
     closed(program);
     closed(counters);
     closed(link);
+    closed(lock);
     return ok;
 }
 
@@ -169,25 +197,31 @@ static int kernel_attach(const struct traffic_args *args, const char *path)
     return status;
 }
 
-static int kernel_detach(const struct traffic_args *args)
+static int list_detach(const struct pins *p, const char *name)
 {
-    struct pins p;
-    if (!pins_name(args, args->block.detach, &p))
-        return TROUBLE;
-    const int link = bpf_pinned(p.link);
-    if (link < 0) {
-        if (errno == ENOENT)
-            return fail("%s: nothing is attached", args->block.detach);
-        return xdp_fail(args->block.detach, errno);
-    }
+    const int link = bpf_pinned(p->link);
+    if (link < 0)
+        return errno == ENOENT ? fail("%s: nothing is attached", name)
+                               : xdp_fail(name, errno);
     /* An interface that has gone has nothing attached any more. */
     const bool ok = bpf_link_detach(link) == 0 || errno == ENODEV;
     const int error = errno;
     close(link);
     if (!ok)
-        return xdp_fail(args->block.detach, error);
-    pins_remove(&p);
+        return xdp_fail(name, error);
+    pins_remove(p);
     return YES;
+}
+
+static int kernel_detach(const struct traffic_args *args)
+{
+    struct pins p;
+    if (!pins_name(args, args->block.detach, &p))
+        return TROUBLE;
+    const int lock = pins_lock(&p);
+    const int status = list_detach(&p, args->block.detach);
+    closed(lock);
+    return status;
 }
 
 /* ----------------------------------------------------------------- counters */
@@ -262,15 +296,24 @@ static int kernel_status(const struct traffic_args *args)
     struct pins p;
     if (!pins_name(args, args->block.status, &p))
         return TROUBLE;
-    const int map = bpf_pinned(p.counters);
-    if (map < 0 && errno == ENOENT) {
-        note("%s: nothing is attached", args->block.status);
-        return NO;
-    }
-    if (map < 0)
-        return xdp_fail(args->block.status, errno);
-    const int status = counters_print(args, map);
-    close(map);
+    const char *const name = args->block.status;
+    unsigned of = 0;
+    const int link = bpf_pinned(p.link), map = bpf_pinned(p.counters);
+    int status = NO;
+    if (map < 0 && errno != ENOENT)
+        status = xdp_fail(name, errno);
+    else if (map < 0 || link < 0)
+        note("%s: nothing is attached", name);
+    else if (bpf_link_interface(link, &of) < 0)
+        status = xdp_fail(name, errno);
+    else if (!of || of != if_nametoindex(name))
+        note("%s: nothing is attached any more, the interface has gone since; "
+             "right: --xdp %s LIST.bly again, or --detach %s",
+             name, name, name);
+    else
+        status = counters_print(args, map);
+    closed(map);
+    closed(link);
     return status;
 }
 

@@ -54,8 +54,13 @@ static bool device_open(struct tun *t)
     t->device = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (t->device < 0)
         return tun_fail("/dev/net/tun", "CAP_NET_ADMIN");
-    return ioctl(t->device, TUNSETIFF, &r) == 0 ||
-           tun_fail(t->name, "CAP_NET_ADMIN");
+    if (ioctl(t->device, TUNSETIFF, &r) == 0)
+        return true;
+    if (errno != EPERM && if_nametoindex(t->name))
+        return !fail("%s: there is an interface of this name; right: another "
+                     "name, which the queue gives to a device of its own",
+                     t->name);
+    return tun_fail(t->name, "CAP_NET_ADMIN");
 }
 
 /* A socket for whole packets, with their headers; -1 with errno. */

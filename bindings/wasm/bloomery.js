@@ -9,8 +9,10 @@
  *
  * This file checks types and copies keys; what a filter is and does is the
  * library's. Text, bytes and integers are keys; nothing else is, so that no
- * key is ever hashed as "[object Object]". No code of the caller's runs
- * between copying keys and the call that uses them.
+ * key is ever hashed as "[object Object]". Code of the caller's (iterators,
+ * getters, proxies) may do anything while its keys are read, so a filter is
+ * looked up after that, and bytes are copied as they come. None of it runs
+ * between copying keys and the call that uses them, nor inside of a call.
  */
 
 const TEXT = 1, BYTES = 2, INT64 = 3, UINT64 = 4; // bly_key_type
@@ -48,7 +50,7 @@ export class Answers {
   }
   at(i) {
     if (i < 0) i += this.length;
-    return i >= 0 && i < this.length ? ((this.bits[i >> 3] >> (i & 7)) & 1) === 1 : undefined;
+    return i >= 0 && i < this.length ? ((this.bits[(i / 8) | 0] >> (i & 7)) & 1) === 1 : undefined;
   }
   count() {
     let n = 0;
@@ -65,12 +67,17 @@ const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0"))
 /* Bytes of whatever holds them; undefined if it is something else. */
 function bytesOf(value) {
   if (ArrayBuffer.isView(value)) {
-    if (!value.byteLength) new Uint8Array(value.buffer); // throws if it was transferred
+    value.keys?.(); // throws if its buffer was transferred, or has become too short
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   }
-  const tag = Object.prototype.toString.call(value);
-  return tag === "[object ArrayBuffer]" || tag === "[object SharedArrayBuffer]" ? new Uint8Array(value) : undefined;
+  try {
+    return new Uint8Array(new DataView(value).buffer); // of any page's or frame's
+  } catch {
+    return undefined;
+  }
 }
+
+const isLongs = (keys) => keys instanceof BigUint64Array || keys instanceof BigInt64Array;
 
 /* A real as C's %g and %f print it, for messages. */
 function real(value, precision, fixed) {
@@ -94,8 +101,15 @@ function keyOf(key) {
     return [key < TWO_63 ? INT64 : UINT64, key]; // the hash is the same in both
   }
   const bytes = bytesOf(key);
-  if (bytes && !(key instanceof BigUint64Array)) return [BYTES, bytes];
+  if (bytes && !isLongs(key)) return [BYTES, bytes];
   throw new TypeError(`${key === null ? "null" : typeof key} is no key; right: a string, a number, a BigInt or a Uint8Array`);
+}
+
+/* The same for later: an iterator may fill its buffer anew for each key. */
+function keptKey(key) {
+  const one = keyOf(key);
+  if (one[0] === BYTES) one[1] = one[1].slice();
+  return one;
 }
 
 function valueOf(value) {
@@ -113,7 +127,7 @@ async function compile(source) {
     return WebAssembly.compile(await readFile(source));
   }
   const answer = await (source instanceof URL || typeof source === "string" ? fetch(source) : source);
-  if (!answer.ok) throw new Error(`${answer.url}: ${answer.status} ${answer.statusText}`);
+  if (!answer?.ok) throw new TypeError(`wasm: ${answer?.url ?? answer} ${answer?.status ?? "is no module"}`);
   return WebAssembly.compile(await answer.arrayBuffer());
 }
 
@@ -143,6 +157,18 @@ export function instantiate(module) {
   // What belongs to files and processes is never called here; 8 is EBADF.
   for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] ??= () => 8;
   const c = { ...new WebAssembly.Instance(module, imports).exports };
+  // A call that the engine cuts off, since its own stack is full, leaves C's where it was.
+  const stack = c.__stack_pointer, top = stack.value;
+  for (const [name, call] of Object.entries(c))
+    if (typeof call === "function")
+      c[name] = (a, b, c, d, e, f, g, h) => {
+        try {
+          return call(a, b, c, d, e, f, g, h);
+        } catch (error) {
+          stack.value = top;
+          throw error;
+        }
+      };
   const lean = !c.kinds;
   for (const name of LARGE)
     c[name] ??= () => {
@@ -220,13 +246,13 @@ export function instantiate(module) {
   }
 
   /* Options as the module reads them (wanted.c). */
-  function wanted(options) {
+  function wanted(options, prefix = "") {
     if (typeof options !== "object" || options === null) throw new TypeError("options: an object is wanted, such as { items: 1000 }");
     let text = "";
     for (const [name, value] of Object.entries(options)) {
       if (value === undefined) continue;
       if (name === "options") {
-        for (const [inner, v] of Object.entries(value)) text += `options.${inner}=${v}\0`;
+        text += wanted(value, "options.");
         continue;
       }
       let word = value;
@@ -238,7 +264,7 @@ export function instantiate(module) {
         throw new TypeError(`${name}: a number or text is wanted, not ${value === null ? "null" : typeof value}`);
       }
       if (`${name}${word}`.includes("\0")) throw new TypeError(`${name}: a NUL cannot be part of it`);
-      text += `${name}=${word}\0`;
+      text += `${prefix}${name}=${word}\0`;
     }
     return text;
   }
@@ -319,8 +345,8 @@ export function instantiate(module) {
   }
   /* Call use(run) for runs of keys; lists are read to their end before the first call. */
   function eachRun(keys, use) {
-    if (keys instanceof BigUint64Array || keys instanceof BigInt64Array) {
-      if (!keys.length) new Uint8Array(keys.buffer);
+    if (isLongs(keys)) {
+      keys.keys();
       const type = keys instanceof BigUint64Array ? UINT64 : INT64, all = new BigUint64Array(keys.buffer, keys.byteOffset, keys.length);
       for (let from = 0; from < all.length; from += BATCH) {
         const n = Math.min(BATCH, all.length - from);
@@ -363,7 +389,7 @@ export function instantiate(module) {
     let list = [];
     for (const key of keys) {
       if (typeof key === "string" && !list.length) texts.push(key);
-      else list.push(keyOf(key));
+      else list.push(keptKey(key));
       if (texts.length + list.length === 4096) {
         flushTexts();
         flush(list);
@@ -427,7 +453,7 @@ export function instantiate(module) {
           if (pairs) {
             const list = [];
             for (const [key, value] of keys instanceof Map ? keys : Object.entries(keys)) {
-              list.push([...keyOf(key), valueOf(value)]);
+              list.push([...keptKey(key), valueOf(value)]);
             }
             for (let start = 0; start < list.length; ) {
               const run = putRun(list, start);
@@ -494,23 +520,21 @@ export function instantiate(module) {
     }
     /** Was the key new, as far as it can tell? */
     add(key) {
-      const at = this.#c;
       return withKey(key, (run) => {
-        check(c.add(at, run.type, run.at, 1, OUT));
+        check(c.add(this.#c, run.type, run.at, 1, OUT));
         return (u8()[OUT] & 1) === 1;
       });
     }
     /** False is certain. */
     has(key) {
-      const at = this.#c;
       const n = typeof key === "string" ? putAscii(key) : -1;
       if (n >= 0) {
-        const answer = c.has_text(at, KEYS, n);
+        const answer = c.has_text(this.#c, KEYS, n);
         if (answer > 1) throw failure();
         return answer === 1;
       }
       return withKey(key, (run) => {
-        check(c.has(at, run.type, run.at, 1, OUT));
+        check(c.has(this.#c, run.type, run.at, 1, OUT));
         return (u8()[OUT] & 1) === 1;
       });
     }
@@ -524,25 +548,25 @@ export function instantiate(module) {
       return fresh;
     }
     hasMany(keys) {
-      let n = 0, bits = new Uint8Array(keys?.length ? (keys.length + 7) >> 3 : 512);
+      let n = 0, bits = new Uint8Array(isLongs(keys) ? (keys.length + 7) / 8 : 512);
       eachRun(keys, (run) => {
         check(c.has(this.#c, run.type, run.at, run.n, OUT));
-        const need = (n + run.n + 7) >> 3;
+        const need = (n + run.n + 7) / 8 | 0;
         if (need > bits.length) {
           const more = new Uint8Array(2 * need);
           more.set(bits);
           bits = more;
         }
         const from = u8().subarray(OUT, OUT + ((run.n + 7) >> 3));
-        if (n % 8 === 0) bits.set(from, n >> 3);
-        else for (let i = 0; i < run.n; i++) bits[(n + i) >> 3] |= ((from[i >> 3] >> (i & 7)) & 1) << ((n + i) & 7);
+        if (n % 8 === 0) bits.set(from, n / 8);
+        else for (let i = 0; i < run.n; i++) bits[((n + i) / 8) | 0] |= ((from[i >> 3] >> (i & 7)) & 1) << ((n + i) & 7);
         n += run.n;
       });
-      return new Answers(bits.subarray(0, (n + 7) >> 3), n);
+      return new Answers(bits.subarray(0, (n + 7) / 8), n);
     }
     #hash(key) {
-      const at = this.#c;
-      withKey(key, (run) => check(c.hash(at, run.type, run.at, 1, MORE)));
+      let at;
+      withKey(key, (run) => check(c.hash((at = this.#c), run.type, run.at, 1, MORE)));
       return at;
     }
     /** The 64 bits that the filter makes of a key. */
@@ -574,7 +598,7 @@ export function instantiate(module) {
     }
     /** May there be a key from a to b? */
     hasRange(a, b) {
-      const at = this.#c, from = keyOf(a), to = keyOf(b);
+      const from = keyOf(a), to = keyOf(b), at = this.#c;
       const type = Math.max(from[0], to[0]);
       if (type >= INT64 ? Math.min(from[0], to[0]) < INT64 : from[0] !== to[0]) throw new TypeError("the ends of a range are of two types");
       const one = putRun([[type, from[1]]], 0);
@@ -592,7 +616,7 @@ export function instantiate(module) {
     }
     /** Tell a filter that forgets the time, in seconds. */
     tick(now) {
-      if (!(now >= 0)) throw new TypeError("now: seconds are wanted");
+      if (!(typeof now === "number" && now >= 0 && now <= Number.MAX_SAFE_INTEGER)) throw new TypeError("now: seconds are wanted");
       check(c.tick(this.#c, now));
     }
     merge(other) {

@@ -97,7 +97,7 @@ static bly_status keys_begin(uint32_t type, const void *keys, size_t n,
     const char *const bytes = (const char *)(offsets + n + 1);
     out->made = malloc((n + 1) * sizeof *out->made);
     if (!out->made)
-        return js_refuse("keys", "a batch", "does not fit into memory");
+        return js_no_memory();
     for (size_t i = 0; i < n; i++)
         out->made[i] =
             (bly_bytes){ bytes + offsets[i], offsets[i + 1] - offsets[i] };

@@ -59,6 +59,12 @@ bly_status js_refuse(const char *what, const char *wrong, const char *right)
     return js_failed;
 }
 
+bly_status js_no_memory(void)
+{
+    js_refuse_line(bly_status_text(BLY_ENOMEM));
+    return js_failed = BLY_ENOMEM;
+}
+
 EXPORT(uint32_t, failure, (void))
 {
     return js_failed;
@@ -124,9 +130,10 @@ void js_tell_begin(void)
 bly_status js_tell_end(void)
 {
     js_tell_close();
-    if (told.lost)
-        told.len = 0;
-    return js_keep(told.lost ? BLY_ENOMEM : BLY_OK);
+    if (!told.lost)
+        return js_keep(BLY_OK);
+    told.len = 0;
+    return js_no_memory();
 }
 
 void js_tell_text(const char *name, const void *text, size_t len)

@@ -55,6 +55,7 @@ bly_status js_keep(bly_status st);
 bly_status js_refuse(const char *what, const char *wrong, const char *right);
 
 void js_refuse_line(const char *line); /* the line as a whole */
+bly_status js_no_memory(void);         /* BLY_ENOMEM, of our own */
 
 /* A record: a list of named values. It stays until the next one begins. What
  * does not fit into memory is left out, and the record is then refused whole

@@ -58,7 +58,9 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
         return BLY_EINVAL; /* no kind has them */
     if (n > b->room - b->n) {
         const size_t room = 2 * (b->n + n);
-        uint64_t *const more = realloc(b->hashes, room * sizeof *more);
+        uint64_t *const more = room <= SIZE_MAX / sizeof *more
+                                   ? realloc(b->hashes, room * sizeof *more)
+                                   : NULL;
         if (!more)
             return BLY_ENOMEM;
         b->hashes = more;

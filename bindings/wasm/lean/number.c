@@ -3,11 +3,10 @@
  */
 #include <math.h>
 
-#include <bloomery.h>
+#include "bindings/wasm/wasm.h"
 
 /* The number that a text is, by JavaScript's Number(); NAN if it is none. */
-__attribute__((import_module("js"), import_name("number"))) double
-js_number(const char *text);
+IMPORT(double, number, (const char *text))
 
 /* Digits as they are, since a seed has more of them than a double. */
 bool bly_parse_count(const char *text, uint64_t *out)
