@@ -6,9 +6,10 @@
  *
  * Nanoseconds per key in filters of 1 %, and in brackets as multiples of a
  * random read of the same memory that waits for no other: less than that no
- * call can take. Integers, their hashing included, by bly_add() and bly_has();
- * then ready hashes, by bly_add_hash() and bly_has_hash(); the same without a
- * call, by bloomery/inline.h and views.h, for kinds that have them. Beside them
+ * call can take. Integers, their hashing included, by bly_add() and bly_has(),
+ * which take them from memory, and by bly_add_int() and bly_has_int(); then
+ * ready hashes, by bly_add_hash() and bly_has_hash(); the same without a call,
+ * by bloomery/inline.h and views.h, for kinds that have them. Beside them
  * libbloom, where it is installed (Debian: libbloom1). Multiples that have a
  * target meet it (+) or not (-).
  *
@@ -98,6 +99,8 @@ typedef struct way {
                               name##_add };
 
 WAY(by_key, false, "", bly_has(w.f, &key, 8), bly_add(w.f, &key, 8) != BLY_OK)
+WAY(by_int, false, "  integer", bly_has_int(w.f, key),
+    bly_add_int(w.f, key) != BLY_OK)
 WAY(by_hash, true, "  ready hash", bly_has_hash(w.f, key),
     bly_add_hash(w.f, key) != BLY_OK)
 WAY(in_line, false, "  inline", bly_blocked_has_int(&w.view, key),
@@ -320,6 +323,7 @@ static void table(size_t n, const char *only)
             (only && strcmp(only, kind.name) != 0))
             continue;
         kind_row(&kind, &by_key);
+        kind_row(&kind, &by_int);
         kind_row(&kind, &by_hash);
         if (i == 0) { /* the default kind, which has views */
             kind_row(&kind, &in_line);

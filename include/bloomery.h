@@ -524,6 +524,11 @@ bly_status bly_remove(bly_filter *f, const void *key, size_t len);
 bly_status bly_add_hash(bly_filter *f, uint64_t hash);
 bool bly_has_hash(const bly_filter *f, uint64_t hash);
 
+/* The same for an integer, as bly_add_ints() and bly_has_ints() take it: one
+ * that is in a register need not be written to memory first. */
+bly_status bly_add_int(bly_filter *f, uint64_t key);
+bool bly_has_int(const bly_filter *f, uint64_t key);
+
 /* The same for n hashes, keys, keys of a column or integers at once. Input and
  * result arrays must not overlap.
  *

@@ -163,6 +163,7 @@ LAW(says_what_it_cannot_do)
         }                                                     \
     } while (0)
     REFUSES(ADD, bly_add_hash(f, hash));
+    REFUSES(ADD, bly_add_int(f, hash));
     REFUSES(ADD, bly_add(f, "key", 3));
     REFUSES(REMOVE, bly_remove_hashes(f, &hash, 1, NULL));
     REFUSES(REMOVE, bly_remove(f, "key", 3));
@@ -198,7 +199,8 @@ LAW(says_what_it_cannot_do)
         uint64_t *maybe = bitmap_new(70), hashes[70] = { 0 };
         bly_has_hashes(f, hashes, 70, maybe);
         assert_true(maybe[0] == UINT64_MAX && maybe[1] == 63);
-        assert_true(bly_has(f, "key", 3) && bly_has_hash(f, 7));
+        assert_true(bly_has(f, "key", 3) && bly_has_hash(f, 7) &&
+                    bly_has_int(f, 7));
         bitmap_free(maybe, 70);
     }
     assert_same_bytes(f, &before);
@@ -279,6 +281,7 @@ static void assert_all_there(const bly_filter *f, const key_list *l,
     for (size_t j = from; j < from + n; j++) {
         assert_true(bly_has_hash(f, l->hashes[j]));
         assert_true(bly_has(f, &l->le[j], 8));
+        assert_true(bly_has_int(f, l->ints[j]));
     }
 }
 
@@ -479,6 +482,7 @@ LAW(batch_equals_single)
             for (size_t j = 0; j < n; j++) {
                 const bool one = bly_has_hash(f, l.hashes[j]);
                 assert_true(bly_has(f, &l.le[j], 8) == one);
+                assert_true(bly_has_int(f, l.ints[j]) == one);
                 assert_true(bitmap_get(a, j) == one);
                 assert_true(bitmap_get(b, j) == one);
                 assert_true(bitmap_get(c, j) == one);

@@ -372,9 +372,11 @@ LAW(secrets_are_kept)
     assert_null(bly_hasher_of(g));
     assert_true(bly_equal(f, g));
     assert_int_equal(hits(g, ABSENT, 1000), 1000);
-    assert_true(bly_has(g, "anything", 8));
-    if (kind->can & BLY_CAN(ADD))
+    assert_true(bly_has(g, "anything", 8) && bly_has_int(g, 8));
+    if (kind->can & BLY_CAN(ADD)) {
         assert_status(bly_add(g, "anything", 8), BLY_ESECRET);
+        assert_status(bly_add_int(g, 8), BLY_ESECRET);
+    }
     if (kind->can & BLY_CAN(MERGE))
         assert_true(bly_merge(g, f) != BLY_ESECRET);
     assert_same_bytes(f, &a);

@@ -387,6 +387,7 @@ static void assert_answers_singly(trial *t, const bly_filter *single)
         uint64_t count;
         assert_int_equal(bly_has_hash(single, h[i]), maybe);
         assert_int_equal(bly_has(single, &key, sizeof key), maybe);
+        assert_int_equal(bly_has_int(single, from + i), maybe);
         if (!counted)
             continue;
         assert_ok(bly_count_hashes(single, &h[i], 1, &count));
@@ -426,8 +427,9 @@ static void one_by_one(trial *t)
         const bly_status st = bly_add_hashes(t->f, hashes, n, NULL, &ndone);
         for (size_t j = 0; j < ndone; j++) {
             const uint64_t key = htole64(which[j]);
-            assert_ok(j % 2 ? bly_add_hash(single, hashes[j])
-                            : bly_add(single, &key, sizeof key));
+            assert_ok(j % 3 == 0   ? bly_add_hash(single, hashes[j])
+                      : j % 3 == 1 ? bly_add_int(single, which[j])
+                                   : bly_add(single, &key, sizeof key));
             t->times[which[j]]++;
         }
         if (st)

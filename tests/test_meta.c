@@ -527,6 +527,35 @@ static void integers_make_a_filter_of_integers(void **state)
     bly_free(f);
 }
 
+/* One by one as in a batch. */
+static void one_integer(void **state)
+{
+    (void)state;
+    const uint64_t large = UINT64_C(1) << 63;
+    bly_filter *f = small((bly_keying){ 0 });
+    assert_ok(bly_add_int(f, 7));
+    assert_int_equal(bly_keying_of(f).type, BLY_KEYS_UINT64);
+    assert_ok(bly_add_int(f, large));
+    assert_int_equal(asked(f, "7"), 1);
+    assert_true(bly_has_int(f, 7) && bly_has_int(f, large));
+    assert_false(bly_has_int(f, 9));
+    bly_free(f);
+    f = small((bly_keying){ BLY_KEYS_TEXT, 0 });
+    for (int round = 0; round < 2; round++) {
+        assert_ok(bly_add_int(f, 7 + (uint64_t)round));
+        assert_true(bly_has(f, round ? "8" : "7", 1));
+    }
+    assert_status(bly_add_int(f, large), BLY_ERANGE);
+    assert_true(bly_has_int(f, 8) && bly_has_int(f, large));
+    assert_false(bly_has_int(f, 9));
+    bly_free(f);
+    f = small((bly_keying){ BLY_KEYS_BYTES, 0 });
+    assert_ok(bly_add(f, "eight by", 8));
+    assert_ok(bly_add_int(f, 7));
+    assert_true(bly_has_int(f, 7));
+    bly_free(f);
+}
+
 static void memory_is_given_back(void **state)
 {
     (void)state;
@@ -738,6 +767,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(text_is_normalised),
         cmocka_unit_test(integers_are_parsed),
         cmocka_unit_test(integers_make_a_filter_of_integers),
+        cmocka_unit_test(one_integer),
         cmocka_unit_test(memory_is_given_back),
         cmocka_unit_test(forged_metadata_are_refused),
         cmocka_unit_test(unknown_entries_stay),

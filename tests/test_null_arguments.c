@@ -134,6 +134,11 @@ TRY(bly_add_hash)
     (void)unused;
     REFUSED(bly_add_hash(NULL, 1));
 }
+TRY(bly_add_int)
+{
+    (void)unused;
+    REFUSED(bly_add_int(NULL, 1));
+}
 TRY(bly_add_hashes)
 {
     (void)unused;
@@ -1357,7 +1362,7 @@ static void names_that_are_null(void **unused)
 /* clang-format off */
 #define ROWS(X) \
     X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
-    X(add_hash) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
+    X(add_hash) X(add_int) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
     X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_groups) X(builder_finish) \

@@ -124,6 +124,25 @@ static void the_rate_is_kept(void **state)
     }
 }
 
+/* Estimates are off by as much as they say, also where many keys share a
+ * fingerprint: 800 squares of normal deviates have a mean of 1 +- 0.05. */
+static void the_deviation_is_that_of_estimates(void **state)
+{
+    (void)state;
+    enum { RUNS = 800, KEYS = 1700 };
+    double squares = 0;
+    for (unsigned run = 0; run < RUNS; run++) {
+        bly_filter *f = table(1 << 11, 1);
+        bly_stats stats;
+        assert_int_equal(fill_random(f, 100 + run, KEYS), KEYS);
+        bly_stat(f, &stats);
+        const double off = (stats.items_estimate - KEYS) / stats.items_sd;
+        squares += off * off / RUNS;
+        bly_free(f);
+    }
+    assert_between(squares, 0.75, 1.25);
+}
+
 /* Filters take all the keys they were planned for. */
 static void capacity_is_kept(void **state)
 {
@@ -800,6 +819,7 @@ int main(void)
         cmocka_unit_test(rates_and_bits_of_the_table),
         cmocka_unit_test(bits_per_key),
         cmocka_unit_test(the_rate_is_kept),
+        cmocka_unit_test(the_deviation_is_that_of_estimates),
         cmocka_unit_test(capacity_is_kept),
         cmocka_unit_test(full_loses_nothing),
         cmocka_unit_test(one_place_is_full),

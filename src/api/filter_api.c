@@ -353,12 +353,18 @@ void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
         has_pieces(f, &(key_source){ .ints = ints }, n, maybe);
 }
 
+/* All but the shortest ways are functions of their own: inlined, they would
+ * make those save registers and keep room on the stack. */
+#define APART static __attribute__((noinline))
+
+APART bly_status add_hash_apart(bly_filter *f, uint64_t hash)
+{
+    return bly_add_hashes(f, &hash, 1, NULL, NULL);
+}
+
 bly_status bly_add_hash(bly_filter *f, uint64_t hash)
 {
-    if (!f)
-        return bly_fail_null("f");
-    return f->ways->add ? f->ways->add(f, hash)
-                        : bly_add_hashes(f, &hash, 1, NULL, NULL);
+    return f && f->ways->add ? f->ways->add(f, hash) : add_hash_apart(f, hash);
 }
 
 bool bly_has_hash(const bly_filter *f, uint64_t hash)
@@ -366,10 +372,7 @@ bool bly_has_hash(const bly_filter *f, uint64_t hash)
     return f->ways->has(f, hash);
 }
 
-/* All but the shortest way, which saves no register if these are not inlined
- * into it. */
-static __attribute__((noinline)) bly_status
-add_bytes(bly_filter *f, const void *key, size_t len)
+APART bly_status add_bytes(bly_filter *f, const void *key, size_t len)
 {
     if (!f || (!key && len))
         return bly_fail_null("f or key");
@@ -377,8 +380,7 @@ add_bytes(bly_filter *f, const void *key, size_t len)
     return st ? st : bly_add_hash(f, bly_hash(&f->extra->hasher, key, len));
 }
 
-static __attribute__((noinline)) bool has_bytes(const bly_filter *f,
-                                                const void *key, size_t len)
+APART bool has_bytes(const bly_filter *f, const void *key, size_t len)
 {
     return f->blind || f->ways->has(f, bly_hash(&f->extra->hasher, key, len));
 }
@@ -394,6 +396,37 @@ bool bly_has(const bly_filter *f, const void *key, size_t len)
 {
     return len == sizeof(uint64_t) ? f->ways->has_int(f, bly_load64(key))
                                    : has_bytes(f, key, len);
+}
+
+static inline bool has_texts(const bly_filter *f)
+{
+    const bly_meta *const meta = f->extra->meta;
+    return meta && meta->keying.type == BLY_KEYS_TEXT;
+}
+
+APART bly_status add_int_apart(bly_filter *f, uint64_t key)
+{
+    return bly_add_ints(f, &key, 1, NULL, NULL);
+}
+
+APART bool has_int_apart(const bly_filter *f, uint64_t key)
+{
+    uint64_t maybe;
+    bly_has_ints(f, &key, 1, &maybe);
+    return maybe != 0;
+}
+
+/* The first key may say of what type all are. */
+bly_status bly_add_int(bly_filter *f, uint64_t key)
+{
+    return f && f->ways->add_int && bly_filter_nadded(f) && !has_texts(f)
+               ? f->ways->add_int(f, key)
+               : add_int_apart(f, key);
+}
+
+bool bly_has_int(const bly_filter *f, uint64_t key)
+{
+    return has_texts(f) ? has_int_apart(f, key) : f->ways->has_int(f, key);
 }
 
 /* ------------------------------------------- what only some kinds can do */
@@ -510,8 +543,7 @@ static void peek(const bly_filter *f, bly_stats *out)
     *out = (bly_stats){
         .kind = f->kind->name,
         .capacity = f->items,
-        .items_added = atomic_load_explicit(
-            (const _Atomic uint64_t *)&f->nadded, memory_order_relaxed),
+        .items_added = bly_filter_nadded(f),
         .items_estimate = NAN,
         .items_sd = NAN,
         .fill = NAN,

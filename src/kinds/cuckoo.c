@@ -684,8 +684,9 @@ static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 /* -------------------------------------------------------------- one key */
 
 /* A table whose buckets are single words: aid has the lowest bit of each slot,
- * and the rest is computed faster than loaded. `bits` is a literal for the
- * widths of four slots that most filters have, 0 for any other table. */
+ * and the rest is computed faster than loaded. `literal` are the bits of a
+ * fingerprint where most filters have them: four slots, mixed lightly. 0 stands
+ * for any other table. */
 static inline __attribute__((always_inline)) bly_cuckoo_table
 cuckoo_plain_table(const bly_filter *f, unsigned literal)
 {
@@ -709,14 +710,24 @@ cuckoo_plain_table(const bly_filter *f, unsigned literal)
         .width = width,
         .word_bits = width,
         .nwords = 1,
-        .light = p[CUCKOO_MIXING] == CUCKOO_LIGHT,
+        .light = literal || p[CUCKOO_MIXING] == CUCKOO_LIGHT,
     };
 }
 
+/* As by a view: buckets of whole bytes are counted in bytes. */
 BLY_ONE_BODY bool cuckoo_has_of(const bly_filter *f, uint64_t h, unsigned bits)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
-    return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true);
+    const bly_view_cuckoo v = {
+        .buckets = t.data,
+        .nbuckets = t.nb,
+        .nbits = t.nbits,
+        .nprints = t.nprints,
+        .ones = t.ones,
+        .highs = t.highs,
+        .width = t.width,
+    };
+    return bly_cuckoo_in_(&v, h, bits && bits * 4 % 8 == 0 ? 1 : 8, t.light);
 }
 
 /* The same of a filter that may have grown. */
@@ -784,11 +795,11 @@ static void cuckoo_one(const bly_filter *f, bly_one *out)
     out->aid = t.ones;
     /* One that grows has to find the table, `unique` the copy. */
     const bool adds = !f->shape.p[CUCKOO_UNIQUE];
-#define CUCKOO_CHOOSE(bits)                          \
-    if (!(bits) || (t.b == 4 && t.f == (bits))) {    \
-        BLY_ONE_SET_HAS(out, cuckoo_has_##bits);     \
-        if (adds)                                    \
-            BLY_ONE_SET_ADD(out, cuckoo_add_##bits); \
+#define CUCKOO_CHOOSE(bits)                                  \
+    if (!(bits) || (t.light && t.b == 4 && t.f == (bits))) { \
+        BLY_ONE_SET_HAS(out, cuckoo_has_##bits);             \
+        if (adds)                                            \
+            BLY_ONE_SET_ADD(out, cuckoo_add_##bits);         \
     }
     CUCKOO_WIDTHS(CUCKOO_CHOOSE)
 #undef CUCKOO_CHOOSE

@@ -9,11 +9,14 @@
 #include "core/status.h"
 #include "kinds/filter.h"
 
+/* What bly_int_turned(bly_int_flip(0)) is. */
+#define INT_TURNED_0 UINT64_C(0x18bad3d405c264ca)
+
 /* Of all filters that have nothing in it: one for each hash that takes a seed,
  * which is 0. */
-#define NO_EXTRA(hash)                                       \
-    {                                                        \
-        .hasher = { .id = (hash) }, .flip = BLY_INT_TURNED_0 \
+#define NO_EXTRA(hash)                                     \
+    {                                                      \
+        .hasher = { .id = (hash) }, .turned = INT_TURNED_0 \
     }
 static const bly_extra no_extra[] = {
     NO_EXTRA(BLY_HASH_XXH3),

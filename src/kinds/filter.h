@@ -8,6 +8,8 @@
 #ifndef BLY_FILTER_H
 #define BLY_FILTER_H
 
+#include <stdatomic.h>
+
 #include "core/hash.h"
 #include "core/sums.h"
 #include "engine/rows.h"
@@ -203,42 +205,32 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
  * hash and are always inlined. */
 #define BLY_ONE_BODY static inline __attribute__((always_inline))
 
-/* What bly_int_turned(bly_int_flip(0)) is: most filters have seed 0, and
- * functions for that in which it is a constant. */
-#define BLY_INT_TURNED_0 UINT64_C(0x18bad3d405c264ca)
-
-#define BLY_ONE_HAS_FOR(target, name, body)                             \
-    target static bool name(const bly_filter *f, uint64_t h)            \
-    {                                                                   \
-        return body(f, h);                                              \
-    }                                                                   \
-    target static bool name##_int(const bly_filter *f, uint64_t key)    \
-    {                                                                   \
-        return body(f, bly_int_hash_turned(key, BLY_INT_TURNED_0));     \
-    }                                                                   \
-    target static bool name##_seeded(const bly_filter *f, uint64_t key) \
-    {                                                                   \
-        return body(f, bly_int_hash_turned(key, f->extra->flip));       \
+#define BLY_ONE_HAS_FOR(target, name, body)                                   \
+    target __attribute__((aligned(64))) static bool name(const bly_filter *f, \
+                                                         uint64_t h)          \
+    {                                                                         \
+        return body(f, h);                                                    \
+    }                                                                         \
+    target __attribute__((aligned(64))) static bool name##_int(               \
+        const bly_filter *f, uint64_t key)                                    \
+    {                                                                         \
+        return body(f, bly_int_hash_turned(key, f->extra->turned));           \
     }
-#define BLY_ONE_ADD_FOR(target, name, body)                             \
-    target static bly_status name(bly_filter *f, uint64_t h)            \
-    {                                                                   \
-        return body(f, h);                                              \
-    }                                                                   \
-    target static bly_status name##_int(bly_filter *f, uint64_t key)    \
-    {                                                                   \
-        return body(f, bly_int_hash_turned(key, BLY_INT_TURNED_0));     \
-    }                                                                   \
-    target static bly_status name##_seeded(bly_filter *f, uint64_t key) \
-    {                                                                   \
-        return body(f, bly_int_hash_turned(key, f->extra->flip));       \
+#define BLY_ONE_ADD_FOR(target, name, body)                                   \
+    target __attribute__((aligned(64))) static bly_status name(bly_filter *f, \
+                                                               uint64_t h)    \
+    {                                                                         \
+        return body(f, h);                                                    \
+    }                                                                         \
+    target __attribute__((aligned(64))) static bly_status name##_int(         \
+        bly_filter *f, uint64_t key)                                          \
+    {                                                                         \
+        return body(f, bly_int_hash_turned(key, f->extra->turned));           \
     }
 #define BLY_ONE_SET_HAS_FOR(one, name) \
-    ((void)((one)->ways.has = name,    \
-            (one)->ways.has_int = (one)->seeded ? name##_seeded : name##_int))
+    ((void)((one)->ways.has = name, (one)->ways.has_int = name##_int))
 #define BLY_ONE_SET_ADD_FOR(one, name) \
-    ((void)((one)->ways.add = name,    \
-            (one)->ways.add_int = (one)->seeded ? name##_seeded : name##_int))
+    ((void)((one)->ways.add = name, (one)->ways.add_int = name##_int))
 
 /* The same twice, for any processor and for BLY_TARGET_BMI, which
  * takes a tenth fewer instructions. */
@@ -254,6 +246,13 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
 #define BLY_ONE_SET_ADD(one, name)                             \
     (bly_row_runs_bmi() ? BLY_ONE_SET_ADD_FOR(one, name##_bmi) \
                         : BLY_ONE_SET_ADD_FOR(one, name))
+
+/* Additions that changed something. */
+static inline uint64_t bly_filter_nadded(const bly_filter *f)
+{
+    return atomic_load_explicit((const _Atomic uint64_t *)&f->nadded,
+                                memory_order_relaxed);
+}
 
 /* Count n additions that changed something, or n removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);

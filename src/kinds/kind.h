@@ -77,7 +77,6 @@ typedef struct bly_ways {
 /* What a kind chooses. */
 typedef struct bly_one {
     bly_ways ways;
-    bool seeded;  /* given: the seed is not 0 */
     uint64_t aid; /* what else it computes once; 0 where there are layers */
 } bly_one;
 
@@ -86,7 +85,7 @@ typedef struct bly_one {
  * asking, and written by bly_filter_extra(). */
 typedef struct bly_extra {
     bly_hasher hasher;     /* zeros in secret where blind */
-    uint64_t flip;         /* of its seed, for bly_int_hash_turned() */
+    uint64_t turned;       /* its seed, as bly_int_hash_turned() takes it */
     uint64_t secret_check; /* identifies the secret; 0 unless keyed */
     uint64_t max_bytes;    /* 0: no limit */
     void *aux;             /* the kind's own, by open() and close() */
@@ -347,7 +346,7 @@ typedef struct bly_kind {
     void (*fetch)(const bly_filter *f, const uint64_t *h, size_t n);
 
     /* Choose what does for one hash the same as has() and add() or, where f is
-     * shared, add_shared(); for one integer, hashed with flip, likewise; and
+     * shared, add_shared(); for one integer, hashed with turned, likewise; and
      * aid where that needs it. What has no short way is left as it is. NULL:
      * nothing has. */
     void (*one)(const bly_filter *f, bly_one *out);

@@ -113,8 +113,8 @@ void bly_filter_ready(bly_filter *f)
     if (kind->aim)
         kind->aim(f);
     if (bly_filter_has_extra(f))
-        f->extra->flip = bly_int_turned(bly_int_flip(f->extra->hasher.seed));
-    bly_one one = { .seeded = f->extra->flip != BLY_INT_TURNED_0 };
+        f->extra->turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed));
+    bly_one one = { 0 };
     if (!kind->has)
         one.ways = ways_unknown;
     else

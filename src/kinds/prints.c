@@ -395,11 +395,12 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
 /* One key of a filter that has some; four slots are rare, and go by a batch.
  * aid is where the cells begin. */
 BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
-                                  unsigned width, bool fuse, bool sharded)
+                                  unsigned width, bool light, bool fuse,
+                                  bool sharded)
 {
     const uint64_t *const s = f->shape.p;
     const bly_peel p = {
-        .light = s[fuse ? FUSE_MIXING : XOR_MIXING] == PRINTS_LIGHT,
+        .light = light,
         .nshards = sharded ? s[PRINTS_SHARDS] : 1,
         .windows = s[PRINTS_WINDOWS],
         .segment = s[PRINTS_SEGMENT],
@@ -421,16 +422,21 @@ BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
         return prints_one_body(f, h, __VA_ARGS__);                 \
     }                                                              \
     BLY_ONE_HAS(name, name##_body)
-#define PRINTS_WIDTHS(name, fuse, sharded)   \
-    PRINTS_ONE(name##_any, 0, fuse, sharded) \
-    PRINTS_ONE(name##_8, 1, fuse, sharded)   \
-    PRINTS_ONE(name##_16, 2, fuse, sharded)  \
-    PRINTS_ONE(name##_32, 4, fuse, sharded)
+/* Filters of 8 bits, as most have, do not ask how hashes are mixed. */
+#define PRINTS_LIGHTLY(fuse) \
+    (f->shape.p[(fuse) ? FUSE_MIXING : XOR_MIXING] == PRINTS_LIGHT)
+#define PRINTS_WIDTHS(name, fuse, sharded)                         \
+    PRINTS_ONE(name##_any, 0, PRINTS_LIGHTLY(fuse), fuse, sharded) \
+    PRINTS_ONE(name##_8, 1, true, fuse, sharded)                   \
+    PRINTS_ONE(name##_8_full, 1, false, fuse, sharded)             \
+    PRINTS_ONE(name##_16, 2, PRINTS_LIGHTLY(fuse), fuse, sharded)  \
+    PRINTS_ONE(name##_32, 4, PRINTS_LIGHTLY(fuse), fuse, sharded)
 PRINTS_WIDTHS(prints_xor, false, false)
 PRINTS_WIDTHS(prints_xors, false, true)
 PRINTS_WIDTHS(prints_fuse, true, false)
 PRINTS_WIDTHS(prints_fuses, true, true)
 #undef PRINTS_WIDTHS
+#undef PRINTS_LIGHTLY
 #undef PRINTS_ONE
 
 static bool prints_none(const bly_filter *f, uint64_t h)
@@ -445,10 +451,11 @@ void bly_prints_one(const bly_filter *f, bly_one *out)
     const bly_peel p = prints_layout(&f->shape);
     const uint64_t bits = f->shape.p[PRINTS_BITS];
     out->aid = bly_peel_head(p.nshards);
-#define CHOOSE(name)                                \
-    (bits == 8    ? BLY_ONE_SET_HAS(out, name##_8)  \
-     : bits == 16 ? BLY_ONE_SET_HAS(out, name##_16) \
-     : bits == 32 ? BLY_ONE_SET_HAS(out, name##_32) \
+#define CHOOSE(name)                                              \
+    (bits == 8    ? p.light ? BLY_ONE_SET_HAS(out, name##_8)      \
+                            : BLY_ONE_SET_HAS(out, name##_8_full) \
+        : bits == 16 ? BLY_ONE_SET_HAS(out, name##_16)            \
+     : bits == 32 ? BLY_ONE_SET_HAS(out, name##_32)               \
                   : BLY_ONE_SET_HAS(out, name##_any))
     if (!f->state[BLY_PEELED_STATE])
         out->ways.has = out->ways.has_int = prints_none;

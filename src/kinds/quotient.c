@@ -660,15 +660,20 @@ static bool quotient_check(const bly_filter *f)
            memcmp(sums, f->state, sizeof sums) == 0;
 }
 
-/* n keys have M (1 - (1 - 1/M)^n) different fingerprints. The number of keys
- * that share one is small, and its deviation is its square root. */
+/* n keys have M (1 - (1 - 1/M)^n) different fingerprints. Of a share s of all M
+ * that are there follow n = -M ln(1 - s) keys, with variance M (s / (1 - s) +
+ * ln(1 - s)): of few keys that is the number that share a fingerprint. */
 static void quotient_stat(const bly_filter *f, bly_stats *out)
 {
     const double range = quotient_range(&f->shape);
     const double different = (double)f->state[BLY_QUOTIENT_DISTINCT];
-    out->items_estimate =
-        different / range < 1 ? -range * log1p(-different / range) : INFINITY;
-    out->items_sd = sqrt(fmax(0, out->items_estimate - different));
+    const double share = different / range;
+    out->items_estimate = out->items_sd = INFINITY;
+    if (share < 1) {
+        const double rest = log1p(-share);
+        out->items_estimate = -range * rest;
+        out->items_sd = sqrt(fmax(0, range * (share / (1 - share) + rest)));
+    }
     out->fill = (double)f->state[BLY_QUOTIENT_USED] /
                 (double)f->shape.p[QUOTIENT_SLOTS];
     out->fpr_now = different / range;

@@ -232,7 +232,7 @@ static inline range_hash range_hash_of(const bly_filter *f)
 {
     const uint64_t m = f->shape.p[RANGE_UNIVERSE];
     const unsigned b = m ? 63 - (unsigned)__builtin_clzll(m) : 0;
-    return (range_hash){ m, f->extra->flip, (UINT64_C(1) << b) - 1, b };
+    return (range_hash){ m, f->extra->turned, (UINT64_C(1) << b) - 1, b };
 }
 
 /* Where a block begins. */
