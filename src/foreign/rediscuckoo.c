@@ -33,7 +33,7 @@
 #define REDISCUCKOO_MAX_BUCKETS ((UINT64_C(1) << 56) - 1)
 
 /* Tables at most: the server has a limit of its own; this bounds dumps. */
-#define REDISCUCKOO_MAX_TABLES (UINT64_C(1) << 17)
+#define REDISCUCKOO_MAX_TABLES UINT64_C(65535) /* RedisBloom has 16 bits */
 
 typedef struct cuckoo_part {
     uint64_t buckets;
