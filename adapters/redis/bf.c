@@ -14,8 +14,6 @@
  */
 #include "adapters/redis/bf.h"
 
-#include <string.h>
-
 #include "adapters/redis/pages.h"
 
 /* ----------------------------------------------------------------- settings */
@@ -111,24 +109,11 @@ static size_t bf_batch(void)
     return bf_now(BF_AHEAD) == 0 ? 1 : ITEMS_BATCH;
 }
 
-/* Notes of filters that were used lately, by the names of their keys. The item
- * of a command that has one alone is fetched while the server looks for the
- * key. What must be noted after the command; NULL: nothing. */
-enum { NNOTES = 16 };
-
+/* What is noted after a command with one item; NULL: nothing. */
 static bly_foreign_note *expect_item(server_string **argv, int argc)
 {
-    static bly_foreign_note notes[NNOTES];
-    if (argc != 3 || bf_now(BF_AHEAD) == 0)
-        return NULL;
-    const bytes name = arg_bytes(argv[1]);
-    uint64_t tail = 0;
-    memcpy(&tail, name.at + (name.n < 8 ? 0 : name.n - 8),
-           name.n < 8 ? name.n : 8);
-    bly_foreign_note *const note =
-        &notes[(tail + name.n) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
-    bly_foreign_expect(note, arg_item(argv[2]));
-    return note;
+    return argc == 3 && bf_now(BF_AHEAD) != 0 ? value_expect(argv[1], argv[2])
+                                              : NULL;
 }
 
 static void bf_asked(server_ctx *ctx, const bly_foreign *f, int nitems)
