@@ -40,6 +40,7 @@ def one_by_one(server):
 
 class Work:
     """What is measured: commands of `size` items on a key."""
+    made = 0
 
     def __init__(self, name, key, verb, items=words, size=100, calls=100,
                  there=None, before=None):
@@ -47,12 +48,15 @@ class Work:
         self.size, self.calls, self.there = size, calls, there
         self.before = before
         self.middle = [b"ITEMS"] if verb.startswith("CF.INSERT") else []
+        Work.made += 1
+        self.begin = Work.made * 10**10
 
     def first(self, turn):
-        """Of the items of a turn: those that are there, or new ones."""
+        """Of the items of a turn: those that are there, or new ones, which no
+        other work has."""
         n = self.calls * self.size
         return (turn * n) % (self.there - n) if self.there else \
-            10**10 + turn * n
+            self.begin + turn * n
 
     def run(self, server, turn, cpu):
         if self.before:

@@ -155,6 +155,8 @@ IDLE = [
      ["TOPK.INCRBY", "k", "a", 100001]),
     (["BLY.CREATE", "k", "classic"], ["BLY.ADD", "k", "a"],
      ["BLY.ADD", "k", "a"]),
+    (["BLY.CREATE", "k", "classic"], ["BLY.ADD", "k", "a"],
+     ["BLY.MERGE", "k", "k"]),
     (["BLY.CREATE", "k", "counting"], ["BLY.REMOVE", "k", "a"],
      ["BLY.HAS", "k", "a"]),
 ]

@@ -33,7 +33,7 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
         key_open(ctx, argv[1], SERVER_WRITE, bly_type, &key, &value);
     held_filter *into = value;
     bly_filter *merged = NULL;
-    bool ok = true;
+    bool ok = true, changes = true;
     if (what == HELD_OTHER) {
         reply_error(ctx, WRONGTYPE);
         ok = false;
@@ -68,8 +68,9 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     if (ok)
         bly_limit(merged, 0); /* as bly_close() */
     if (ok && into) {
-        bly_free(into->f);
-        into->f = merged;
+        changes = !bly_equal(into->f, merged);
+        bly_free(changes ? into->f : merged);
+        into->f = changes ? merged : into->f;
     } else if (ok && (into = held_new(merged))) {
         srv.ModuleTypeSetValue(key, bly_type, into);
     } else if (ok) {
@@ -78,7 +79,8 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
     } else {
         bly_free(merged);
     }
-    return key_written(ctx, key, argv[1], "bly.merge", ok ? NULL : "");
+    return key_written(ctx, key, argv[1], changes ? "bly.merge" : NULL,
+                       ok ? NULL : "");
 }
 
 /* BLY.RESIZE key capacity: the same keys with room for more or fewer, where the

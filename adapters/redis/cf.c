@@ -254,10 +254,13 @@ static int cf_add_one(server_ctx *ctx, server_string **argv, int argc,
     if (argc != 3)
         return srv.WrongArity(ctx);
     server_key *key;
+    bly_foreign_note *const note = value_expect(argv[1], argv[2]);
     bly_foreign *f = cf_for_adding(ctx, argv[1], cf_now(INITIAL_SIZE), &key);
     effects e = { .ctx = ctx, .command = "CF.ADD", .name = argv[1] };
-    if (f)
+    if (f) {
         cf_add_items(&e, f, argv + 2, 1, unique);
+        bly_foreign_note_take(f, note);
+    }
     key_close(key);
     return SERVER_OK;
 }
@@ -353,6 +356,8 @@ static int cf_exists_many(server_ctx *ctx, server_string **argv, int argc,
         return srv.WrongArity(ctx);
     server_key *key;
     void *value; /* NULL for a missing key and for another type: no */
+    bly_foreign_note *const note =
+        argc == 3 ? value_expect(argv[1], argv[2]) : NULL;
     key_open(ctx, argv[1], SERVER_READ, cf_type, &key, &value);
     if (many)
         srv.ReplyWithArray(ctx, argc - 2);
@@ -366,6 +371,8 @@ static int cf_exists_many(server_ctx *ctx, server_string **argv, int argc,
             reply_bool(ctx, found[i / 64] >> i % 64 & 1);
         at += (int)n;
     }
+    if (value && note)
+        bly_foreign_note_take(value, note);
     key_close(key);
     return SERVER_OK;
 }

@@ -215,7 +215,7 @@ static int topk_list(server_ctx *ctx, server_string **argv, int argc)
         return srv.WrongArity(ctx);
     server_key *key;
     bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
-    const size_t n = t ? bly_foreign_list(t, NULL, 0) : 0;
+    size_t n = t ? bly_foreign_list(t, NULL, 0) : 0;
     bly_foreign_item *sorted = NULL;
     if (t && argc == 3 && !arg_is(argv[2], "WITHCOUNT"))
         reply_error(ctx, "WITHCOUNT keyword expected");
@@ -223,6 +223,8 @@ static int topk_list(server_ctx *ctx, server_string **argv, int argc)
         reply_error(ctx, "ERR Insufficient memory");
     if (sorted) {
         bly_foreign_list(t, sorted, n);
+        while (n && !sorted[n - 1].count) /* on the list, but not shown */
+            n--;
         srv.ReplyWithArray(ctx, (long)n * (argc == 3 ? 2 : 1));
         for (size_t i = 0; i < n; i++) {
             srv.ReplyWithStringBuffer(ctx, sorted[i].key.ptr,

@@ -248,6 +248,19 @@ bly_foreign_sizes value_sizes(const bly_foreign *f)
     return s;
 }
 
+bly_foreign_note *value_expect(const server_string *name,
+                               const server_string *item)
+{
+    static bly_foreign_note notes[16];
+    const bytes b = arg_bytes(name);
+    uint64_t tail = 0;
+    memcpy(&tail, b.at + (b.n < 8 ? 0 : b.n - 8), b.n < 8 ? b.n : 8);
+    bly_foreign_note *const note =
+        &notes[(tail + b.n) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
+    bly_foreign_expect(note, arg_item(item));
+    return note;
+}
+
 int value_counts(server_ctx *ctx, server_string **argv, int argc,
                  bly_foreign *(*open)(server_ctx *ctx, server_string *name,
                                       int mode, server_key **key))

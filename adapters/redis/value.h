@@ -66,6 +66,12 @@ double value_fact(const bly_foreign *f, const char *name);
 /* The sizes of the whole. */
 bly_foreign_sizes value_sizes(const bly_foreign *f);
 
+/* The item of a command that has one alone is fetched while the server looks
+ * for the key: where it will be, a note says of a filter that was used lately,
+ * by the name of its key. The command ends with bly_foreign_note_take(). */
+bly_foreign_note *value_expect(const server_string *name,
+                               const server_string *item);
+
 /* A command that replies with the counts of the items it is given. */
 int value_counts(server_ctx *ctx, server_string **argv, int argc,
                  bly_foreign *(*open)(server_ctx *ctx, server_string *name,

@@ -286,9 +286,8 @@ void bly_foreign_sums_free(bly_foreign_sums *s);
  * next; false if there was none. */
 bool bly_foreign_left(const bly_foreign *f, bly_bytes *out);
 
-/* The keys on the list, heaviest first, those of equal weight in the order of
- * their bytes, if there is room for all; how many there are. They belong to f
- * and are valid until it changes. */
+/* The keys on the list, heaviest first, if there is room for all; how many
+ * there are. They belong to f and are valid until it changes. */
 typedef struct bly_foreign_item {
     bly_bytes key;
     uint64_t count;

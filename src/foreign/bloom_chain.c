@@ -503,15 +503,19 @@ static void chain_put(bly_foreign *f, const uint64_t *h)
 
 /* ---------------------------------------------------------------- many keys */
 
-/* Places in one link of the keys that are on their way. Memory answers some
- * twenty requests at a time: a few keys ahead are enough to keep it busy, and
- * more would wait in a cache that they fill. Of a key with more places than are
- * kept the rest is computed when it is needed. */
-enum { KEPT = 16, RING = 32, ADD_AHEAD = 4, HAS_AHEAD = 12 };
+/* Places in one link of the keys that are on their way. Of a key with more
+ * places than are kept the rest is computed when it is needed. Lines of a link
+ * that no cache holds go into the second level: the first has room for some
+ * twenty requests, and each would wait there for as long as memory takes, so
+ * that two lines came in the time of one. From a cache they come soon, and a
+ * few keys ahead are enough. */
+enum { KEPT = 16, RING = 32, AHEAD = 12, ADD_AHEAD = 4 };
+
+#define CHAIN_FAR ((uint64_t)16 << 20) /* bytes */
 
 typedef struct chain_places {
     const bly_chain_link *l;
-    bool valkey;
+    bool valkey, far;
     uint32_t kept;
     uint64_t bit[RING][KEPT]; /* of key i in row i % RING */
 } chain_places;
@@ -521,6 +525,7 @@ static void places_of(const bly_foreign *f, const bly_chain_link *l,
 {
     p->l = l;
     p->valkey = bly_chain_is_valkey(f);
+    p->far = l->bits > 8 * CHAIN_FAR;
     p->kept = l->hashes < KEPT ? l->hashes : KEPT;
 }
 
@@ -537,7 +542,10 @@ CHAIN_INLINE void places_fetch(chain_places *p, size_t i, const uint64_t *h,
             at = k < 2 ? h[k] : at >= prime ? at - prime : at;
         at = bly_mod(at, range);
         p->bit[i % RING][k] = at;
-        __builtin_prefetch(p->l->data + at / 8);
+        if (p->far)
+            __builtin_prefetch(p->l->data + at / 8, 0, 2);
+        else
+            __builtin_prefetch(p->l->data + at / 8);
     }
 }
 
@@ -571,6 +579,7 @@ static bool links_have(const bly_foreign *f, size_t end, const uint64_t *h)
         }
         chain_places p;
         places_of(f, l, &p);
+        p.far = false; /* it is waited for at once */
         places_fetch(&p, 0, h, 0, p.kept);
         if (places_are_set(&p, 0, 0, p.kept) && places_rest_set(&p, h))
             return true;
@@ -588,10 +597,10 @@ static void far_ask(chain_places *p, const bly_foreign_key *keys, size_t n,
     const uint32_t some = link_is_light(p->l) ? 1 : 2;
     const uint32_t first = p->kept < some ? p->kept : some;
     bool left[BLY_CROWD];
-    for (size_t i = 0; i < n + 2 * HAS_AHEAD; i++) {
+    for (size_t i = 0; i < n + 2 * AHEAD; i++) {
         if (i < n && !found[i])
             places_fetch(p, i, keys[i].h, 0, first);
-        const size_t j = i - HAS_AHEAD, k = j - HAS_AHEAD; /* or far above n */
+        const size_t j = i - AHEAD, k = j - AHEAD; /* or far above n */
         if (j < n) {
             left[j] = !found[j] && places_are_set(p, j, 0, first);
             if (left[j])
@@ -665,12 +674,14 @@ static bly_status chain_add_some(bly_foreign *f, const bly_foreign_key *keys,
     chain_places p;
     *ndone = 0;
     places_of(f, l, &p);
-    for (size_t ahead = 0; ahead < n + ADD_AHEAD; ahead++) {
+    p.far &= n > 1;
+    const size_t most = p.far ? AHEAD : ADD_AHEAD;
+    for (size_t ahead = 0; ahead < n + most; ahead++) {
         if (ahead < n && !found[ahead])
             places_fetch(&p, ahead, keys[ahead].h, 0, p.kept);
-        if (ahead < ADD_AHEAD)
+        if (ahead < most)
             continue;
-        const size_t i = ahead - ADD_AHEAD;
+        const size_t i = ahead - most;
         const uint64_t *const h = keys[i].h;
         fresh[i] = !found[i] && !(places_are_set(&p, i, 0, p.kept) &&
                                   places_rest_set(&p, h));

@@ -33,7 +33,10 @@
 #define REDISCUCKOO_MAX_BUCKETS ((UINT64_C(1) << 56) - 1)
 
 /* Tables at most: the server has a limit of its own; this bounds dumps. */
-#define REDISCUCKOO_MAX_TABLES (UINT64_C(1) << 17)
+#define REDISCUCKOO_MAX_TABLES UINT64_C(65535) /* RedisBloom has 16 bits */
+
+/* Bytes of a table that a cache holds: there is nothing to fetch. */
+#define REDISCUCKOO_NEAR (UINT64_C(1) << 20)
 
 typedef struct cuckoo_part {
     uint64_t buckets;
@@ -477,6 +480,28 @@ static unsigned char *rediscuckoo_bucket(const rediscuckoo *c,
     return t->slots + (hash & (t->buckets - 1)) * c->size;
 }
 
+/* The newest table is what most keys are looked for in first. */
+static void rediscuckoo_note(const bly_foreign *f, bly_foreign_note *out)
+{
+    const rediscuckoo *const c = f->own;
+    if (!c || !c->ntables)
+        return;
+    const cuckoo_part *const t = &c->tables[c->ntables - 1];
+    out->array = t->slots;
+    out->range = t->buckets;
+    out->inverse = c->size;
+    out->nplaces = t->buckets * c->size > REDISCUCKOO_NEAR ? 2 : 0;
+}
+
+static void rediscuckoo_expect(const bly_foreign_note *note, bly_bytes key)
+{
+    const uint64_t hash = bly_murmur64a(key.ptr, key.len, 0);
+    const uint64_t other = rediscuckoo_other(hash, rediscuckoo_print(hash));
+    const uint64_t last = note->range - 1;
+    __builtin_prefetch(note->array + (hash & last) * note->inverse);
+    __builtin_prefetch(note->array + (other & last) * note->inverse);
+}
+
 /* The first slot of a bucket with `what`, or NULL: there are two, mostly, and a
  * call of memchr() takes longer than they do. */
 static inline unsigned char *rediscuckoo_slot(unsigned char *bucket,
@@ -739,6 +764,8 @@ const bly_format bly_format_rediscuckoo = {
     .part_name = rediscuckoo_part_name,
     .describe = rediscuckoo_describe,
     .hash = rediscuckoo_hash,
+    .note = rediscuckoo_note,
+    .expect = rediscuckoo_expect,
     .test = rediscuckoo_test,
     .plan = rediscuckoo_plan,
     .nhash = 1,

@@ -350,18 +350,19 @@ static double redistopk_chance(const redistopk *t, uint32_t count)
     return chance;
 }
 
-/* The lesser child comes up, the left one of two that are equal; also where it
- * counts as much as what goes down, as in RedisBloom, so that of equal keys the
- * same one leaves. */
+/* The lesser child comes up, the left one of two that are equal. The first one
+ * also where it counts as much as what goes down, those below only where it
+ * counts less: as in RedisBloom, so that of equal keys the same one leaves. */
 static void redistopk_down(redistopk *t, uint64_t i)
 {
-    for (;;) {
+    for (bool first = true;; first = false) {
         uint64_t least = 2 * i + 1;
         if (least >= t->k)
             return;
         if (least + 1 < t->k && t->heap[least + 1].count < t->heap[least].count)
             least++;
-        if (t->heap[least].count > t->heap[i].count)
+        const uint32_t up = t->heap[least].count, down = t->heap[i].count;
+        if (up > down || (up == down && !first))
             return;
         redistopk_swap(t, (uint32_t)i, (uint32_t)least);
         i = least;
@@ -467,14 +468,18 @@ redistopk_bucket_add(redistopk *t, heavy_bucket *b, uint32_t print, uint32_t n)
     return b->count = n > UINT32_MAX - b->count ? UINT32_MAX : b->count + n;
 }
 
+/* As in RedisBloom, a bucket of a key that is on the list says nothing if it
+ * has less than the first of the heap. */
 static uint64_t redistopk_count(const bly_foreign *f,
                                 const bly_foreign_key *key)
 {
-    const redistopk *const t = f->own;
+    redistopk *const t = f->own;
+    const uint32_t least = redistopk_find(t, key) ? t->heap[0].count : 0;
     uint32_t most = 0;
     for (uint64_t row = 0; row < t->depth; row++) {
         const heavy_bucket *const b = redistopk_at(t, key, row);
-        if (b->print == redistopk_print(key) && b->count > most)
+        if (b->print == redistopk_print(key) && b->count >= least &&
+            b->count > most)
             most = b->count;
     }
     return most;
@@ -517,7 +522,7 @@ static bly_status redistopk_increase(bly_foreign *f, const bly_foreign_key *key,
     if (listed) {
         listed->count = most;
         redistopk_down(t, (uint64_t)(listed - t->heap));
-    } else if (most) {
+    } else { /* even what counts nothing, while there is nothing more */
         heavy_key *const out = t->heap[0].key;
         heavy_set(t->spare, key->bytes, key->len);
         redistopk_leave(t, 0);
