@@ -294,7 +294,7 @@ export const checks = {
       };
       f.add("x");
       const before = raw.c.__stack_pointer.value;
-      for (let i = 0; i < 5; i++) throws(deeper, RangeError, "");
+      for (let i = 0; i < 2; i++) throws(deeper, RangeError, "");
       same([raw.c.__stack_pointer.value, f.has("x"), f.add("y"), f.has("z")], [before, true, true, false], "after that");
     }
   },
@@ -305,6 +305,20 @@ export const checks = {
       await bloomery.load({ wasm }).catch((error) => (thrown = error));
       assert(thrown && !/undefined/.test(thrown.message), `${wasm}: ${thrown}`);
     }
+  },
+
+  async text_in_a_memory_of_more_than_2_gb({ bloomery }) {
+    const { Filter, raw } = await bloomery.load(), f = new Filter(1000, 1e-9);
+    try {
+      for (let i = 0; i < 9; i++) raw.take(2 ** 28);
+    } catch {
+      return; // this machine has less
+    }
+    f.update(goldenKeys());
+    f.add("one");
+    f.add("\u00e4 \u{1f600}");
+    assert(goldenKeys().every((key) => f.has(key)) && f.has("one") && f.has("\u00e4 \u{1f600}") && !f.has("") && !f.has("two"), "texts are what was added");
+    same(Filter.build(goldenKeys()).hasMany(goldenKeys()).count(), 1000, "built");
   },
 
   out_of_memory_is_a_range_error({ all }) {

@@ -323,6 +323,8 @@ export function instantiate(module) {
     }
     return { type, n: fit, at: base, free: own_room };
   }
+  // Node writes nothing to a view of 2 GiB and more, so it gets no more than the text can take.
+  const encode = (text, at) => encoder.encodeInto(text, u8().subarray(at, at + 3 * text.length)).written;
   /* Their offsets, and the bytes behind them. */
   function putTexts(type, keys, at) {
     const n = keys.length, bytes = u8(), data = at + 4 * (n + 1);
@@ -332,14 +334,14 @@ export function instantiate(module) {
     offsets[0] = 0;
     if (type === TEXT) {
       // All at once; they are ASCII if that takes as many bytes as they have characters.
-      if (encoder.encodeInto(keys.join(""), bytes.subarray(data)).written === end) return;
+      if (encode(keys.join(""), data) === end) return;
       end = 0;
     }
     for (let i = 0; i < n; i++) {
       const key = keys[i];
       if (type === TEXT) {
         if (/\p{Surrogate}/u.test(key)) throw new TypeError("a key has half of a surrogate pair; right: text that UTF-8 can hold, or bytes");
-        offsets[i + 1] = end += encoder.encodeInto(key, bytes.subarray(data + end)).written;
+        offsets[i + 1] = end += encode(key, data + end);
       } else bytes.set(key, data + offsets[i]);
     }
   }
