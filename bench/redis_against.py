@@ -2,7 +2,8 @@
 """Two modules side by side in real servers; prints a table in Markdown.
 
     bench/redis_against.py OTHER.so [--module build/bloomery.so] [--rounds 15]
-                           [--capacity 200000000] [--cpu] [--only WORD ...]
+                           [--capacity 200000000] [--calls 100] [--cpu]
+                           [--only WORD ...]
 
 OTHER.so is another build of this module, or a peer's with the same commands. A
 server runs for each, both hold the same keys, and the same commands are sent to
@@ -10,7 +11,9 @@ the one and the other in turn: microseconds per item inside of the command (INFO
 commandstats), the least of all rounds, since the machine may be busy with other
 things. What one of them does not know is left out. --cpu measures the server's
 processor time instead, with reading the command and sending the reply, which are
-the same for both; it does not go on while others have the processor.
+the same for both; it does not go on while others have the processor. A round is
+--calls commands of 100 items, 50 times as many of one: of a hundred, some begin
+with caches that the other server has filled.
 
 Needs redis-server and redis-cli.
 """
@@ -41,11 +44,13 @@ def one_by_one(server):
 class Work:
     """What is measured: commands of `size` items on a key."""
     made = 0
+    many = 100  # commands of a round
 
-    def __init__(self, name, key, verb, items=words, size=100, calls=100,
-                 there=None, before=None):
+    def __init__(self, name, key, verb, items=words, size=100, there=None,
+                 before=None):
         self.name, self.key, self.verb, self.items = name, key, verb, items
-        self.size, self.calls, self.there = size, calls, there
+        self.size, self.there = size, there
+        self.calls = Work.many * (1 if size > 1 else 50)
         self.before = before
         self.middle = [b"ITEMS"] if verb.startswith("CF.INSERT") else []
         Work.made += 1
@@ -109,17 +114,16 @@ def works(capacity):
              there=1_000_000),
         Work("BF.MADD, grown from 100, present", b"grown", "BF.MADD",
              there=1_000_000),
-        Work("BF.ADD, new", b"middle", "BF.ADD", size=1, calls=5000),
-        Work("BF.EXISTS, absent", b"middle", "BF.EXISTS", size=1, calls=5000),
-        Work("BF.EXISTS, present", b"middle", "BF.EXISTS", size=1, calls=5000,
+        Work("BF.ADD, new", b"middle", "BF.ADD", size=1),
+        Work("BF.EXISTS, absent", b"middle", "BF.EXISTS", size=1),
+        Work("BF.EXISTS, present", b"middle", "BF.EXISTS", size=1,
              there=1_000_000),
         Work("CF.INSERT, large, new", b"cuckoo", "CF.INSERT"),
         Work("CF.INSERTNX, large, new", b"cuckoo", "CF.INSERTNX"),
         Work("CF.MEXISTS, large, absent", b"cuckoo", "CF.MEXISTS"),
         Work("CF.MEXISTS, large, present", b"cuckoo", "CF.MEXISTS", there=some),
-        Work("CF.ADD, large, new", b"cuckoo", "CF.ADD", size=1, calls=5000),
-        Work("CF.EXISTS, large, absent", b"cuckoo", "CF.EXISTS", size=1,
-             calls=5000),
+        Work("CF.ADD, large, new", b"cuckoo", "CF.ADD", size=1),
+        Work("CF.EXISTS, large, absent", b"cuckoo", "CF.EXISTS", size=1),
         Work("CMS.INCRBY, 2000 x 7", b"cms", "CMS.INCRBY", items=pairs),
         Work("CMS.INCRBY, 4,000,000 x 7", b"wide", "CMS.INCRBY", items=pairs),
         Work("CMS.QUERY, 2000 x 7", b"cms", "CMS.QUERY"),
@@ -136,9 +140,11 @@ def main():
     parser.add_argument("--module", default=str(root / "build/bloomery.so"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--capacity", type=int, default=200_000_000)
+    parser.add_argument("--calls", type=int, default=100)
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--only", nargs="*", default=[""])
     o = parser.parse_args()
+    Work.many = o.calls
     with Server(str(pathlib.Path(o.other).resolve())) as other, \
             Server(str(pathlib.Path(o.module).resolve())) as own:
         for server in (other, own):

@@ -226,8 +226,9 @@ EVENTS = [
     (("TOPK.INCRBY", "t", "a", 0), []),
     (("BLY.CREATE", "b", "counting"), ["bly.create"]),
     (("BLY.ADD", "b", "a"), ["bly.add"]),
-    (("BLY.REMOVE", "b", "a"), ["bly.remove"]),
-    (("BLY.MERGE", "b", "b"), ["bly.merge"]),
+    (("BLY.MERGE", "b", "b"), ["bly.merge"]),  # it counts twice as much
+    (("BLY.REMOVE", "b", "a", "a"), ["bly.remove"]),
+    (("BLY.MERGE", "b", "b"), []),
     (("BLY.HAS", "b", "a"), []),
 ]
 
