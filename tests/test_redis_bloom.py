@@ -125,6 +125,7 @@ def test_resp3(server, r):
     (["BF.INFO", "old", "COLOUR"], "Invalid information value"),
     (["BF.SCANDUMP", "old", "x"], "Second argument must be numeric"),
     (["BF.SCANDUMP", "n", 0], "not found"),
+    (["BF.SCANDUMP", "n", "x"], "not found"),
     (["BF.LOADCHUNK", "n", "x", "d"], "Second argument must be numeric"),
     (["BF.LOADCHUNK", "n", 1, "d"], "received bad data"),
     (["BF.LOADCHUNK", "n", 1, b"\xff" * 73], "received bad data"),
@@ -141,6 +142,14 @@ def test_errors(r, server, words, says):
     bf(r, "BF.RESERVE", "old", 0.01, 100)
     assert error_of(r, *words) == says
     assert not r.exists("n") and server.is_alive()
+
+
+def test_a_dump_of_one_that_does_not_grow(r):
+    """It has the usual growth, as in RedisBloom, and as BF.SCANDUMP gives it:
+    0 items, 1 sub-filter, options 13, growth 2."""
+    bf(r, "BF.RESERVE", "k", "0.01", 100, "NONSCALING")
+    assert r.dump("k")[10:18] == b"\2\0\2\1\2\x0d\2\2"
+    assert bf(r, "BF.SCANDUMP", "k", 0)[1][12:20] == b"\x0d\0\0\0\2\0\0\0"
 
 
 def test_a_rate_above_a_quarter_is_taken_as_that(r, server):

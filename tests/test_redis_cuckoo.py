@@ -40,6 +40,17 @@ def test_insert(r):
         "not found"
 
 
+def test_insert_looks_at_the_first_letters(r):
+    assert r.execute_command("CF.INSERT", "k", "cap", 4000, "i", "a") == [1]
+    assert info(r, "k")["Number of buckets"] == 2048
+    assert error_of(r, "CF.INSERTNX", "n", "Noc", "ITEM", "a") == "not found"
+
+
+def test_the_first_of_equal_options_counts(r):
+    r.execute_command("CF.RESERVE", "k", 100, "EXPANSION", 0, "EXPANSION", 4)
+    assert info(r, "k")["Expansion rate"] == 0
+
+
 def test_full(r):
     r.execute_command("CF.RESERVE", "k", 4, "EXPANSION", 0)
     added = r.execute_command("CF.INSERT", "k", "ITEMS", *range(40))

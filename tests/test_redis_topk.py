@@ -16,6 +16,8 @@ def test_pushed_out(r):
     assert r.execute_command("TOPK.LIST", "t") == [b"b", b"e", b"d"]
     assert r.execute_command("TOPK.LIST", "t", "WITHCOUNT") == [
         b"b", 5, b"e", 4, b"d", 3]
+    assert r.execute_command("TOPK.LIST", "t", "with") == [
+        b"b", 5, b"e", 4, b"d", 3]
     assert r.execute_command("TOPK.QUERY", "t", "b", "a") == [1, 0]
     assert r.execute_command("TOPK.COUNT", "t", "b", "zz") == [5, 0]
 
@@ -90,6 +92,8 @@ def test_chance_belongs_to_the_key(r, tmp_path):
      "wrong number of arguments for 'topk.reserve' command"),
     (["TOPK.ADD", "none", "a"], "TopK: key does not exist"),
     (["TOPK.LIST", "old", "COUNTS"], "WITHCOUNT keyword expected"),
+    (["TOPK.LIST", "old", "WITHCOUNTS"], "WITHCOUNT keyword expected"),
+    (["TOPK.LIST", "none", "COUNTS"], "WITHCOUNT keyword expected"),
     (["TOPK.QUERY", "text", "a"],
      "WRONGTYPE Operation against a key holding the wrong kind of value"),
 ])

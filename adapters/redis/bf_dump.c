@@ -124,11 +124,11 @@ int bf_scandump(server_ctx *ctx, server_string **argv, int argc)
     long long at;
     if (argc != 3)
         return srv.WrongArity(ctx);
-    if (srv.StringToLongLong(argv[2], &at) != SERVER_OK)
-        return reply_error(ctx, "Second argument must be numeric");
     server_key *key;
     const bly_foreign *f = bf_to_read(ctx, argv[1], &key);
-    if (f && bf_is_valkey(f))
+    if (f && srv.StringToLongLong(argv[2], &at) != SERVER_OK)
+        reply_error(ctx, "Second argument must be numeric");
+    else if (f && bf_is_valkey(f))
         reply_error(ctx, "ERR not supported for a filter of valkey-bloom: "
                          "use DUMP");
     else if (f)

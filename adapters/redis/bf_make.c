@@ -291,15 +291,10 @@ typedef struct insertion {
     int items;         /* where they begin; argc: there are none */
 } insertion;
 
-static bool starts(const server_string *s, const char *letters)
-{
-    return strncasecmp(arg_bytes(s).at, letters, strlen(letters)) == 0;
-}
-
 /* Does an option of valkey-bloom alone stand before ITEMS? */
 static bool is_for_valkey(server_string **argv, int argc)
 {
-    for (int i = 2; i < argc && !starts(argv[i], "I"); i++)
+    for (int i = 2; i < argc && !arg_starts(argv[i], "I"); i++)
         if (arg_is(argv[i], "TIGHTENING") || arg_is(argv[i], "SEED") ||
             arg_is(argv[i], "VALIDATESCALETO"))
             return true;
@@ -313,13 +308,13 @@ static const char *insert_option(server_ctx *ctx, server_string *name,
     const bool valkey = in->wish.valkey;
     uint64_t number;
     const char *wrong;
-    if (starts(name, "C"))
+    if (arg_starts(name, "C"))
         return valkey ? read_number(value, 1, INT64_MAX, &in->wish.capacity,
                                     "ERR bad capacity",
                                     "ERR (capacity should be larger than 0)")
                       : read_number(value, 1, MAX_CAPACITY, &in->wish.capacity,
                                     "Bad capacity", "Bad capacity");
-    if (starts(name, "ER")) {
+    if (arg_starts(name, "ER")) {
         if (!valkey)
             return read_rate(ctx, value, &in->wish.rate, "Bad error rate",
                              "Bad error rate");
@@ -329,7 +324,7 @@ static const char *insert_option(server_ctx *ctx, server_string *name,
                    ? NULL
                    : "ERR (0 < error rate range < 1)";
     }
-    if (starts(name, "E")) {
+    if (arg_starts(name, "E")) {
         wrong = valkey ? read_number(value, 1, UINT32_MAX, &number,
                                      "ERR bad expansion", "ERR bad expansion")
                        : read_number(value, 0, BF_MAX_EXPANSION, &number,
@@ -369,10 +364,10 @@ static bool insert_words(server_ctx *ctx, server_string **argv, int argc,
     *in = (insertion){ .wish = valkey ? wish_valkey() : wish_redis(),
                        .create = true };
     int i = 2;
-    for (; i < argc && !starts(argv[i], "I"); i++) {
-        if (starts(argv[i], "NOC")) {
+    for (; i < argc && !arg_starts(argv[i], "I"); i++) {
+        if (arg_starts(argv[i], "NOC")) {
             in->create = false;
-        } else if (starts(argv[i], "N")) {
+        } else if (arg_starts(argv[i], "N")) {
             in->nonscaling = true;
         } else {
             const char *wrong =

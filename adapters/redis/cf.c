@@ -124,7 +124,7 @@ static bly_foreign *cf_make(server_ctx *ctx, server_string *name,
     return f;
 }
 
-/* The value of an option of CF.RESERVE, where it is given. */
+/* The value of an option of CF.RESERVE, where it is given: the first counts. */
 static bool reserve_option(server_ctx *ctx, server_string **argv, int argc,
                            const char *name, long long min, long long max,
                            long long *value)
@@ -141,6 +141,7 @@ static bool reserve_option(server_ctx *ctx, server_string **argv, int argc,
                         name, min, max);
             return false;
         }
+        break;
     }
     return true;
 }
@@ -283,10 +284,10 @@ static bool insert_options(server_ctx *ctx, server_string **argv, int argc,
     long long wanted = (long long)cf_now(INITIAL_SIZE);
     bool create = true;
     int i = 2;
-    for (; i < argc && !arg_is(argv[i], "ITEMS"); i++) {
-        if (arg_is(argv[i], "NOCREATE")) {
+    for (; i < argc && !arg_starts(argv[i], "I"); i++) {
+        if (arg_starts(argv[i], "N")) { /* NOCREATE */
             create = false;
-        } else if (arg_is(argv[i], "CAPACITY") && i + 1 < argc) {
+        } else if (arg_starts(argv[i], "C") && i + 1 < argc) {
             if (srv.StringToLongLong(argv[++i], &wanted) != SERVER_OK) {
                 reply_error(ctx, "Bad capacity");
                 return false;
@@ -297,7 +298,7 @@ static bool insert_options(server_ctx *ctx, server_string **argv, int argc,
                                  "[cf-bucket-size * 2, 1073741824]");
                 return false;
             }
-        } else if (arg_is(argv[i], "CAPACITY")) {
+        } else if (arg_starts(argv[i], "C")) {
             srv.WrongArity(ctx);
             return false;
         } else {

@@ -34,6 +34,7 @@ typedef struct merging {
     bly_foreign *into;
     const bly_foreign **from;
     int64_t *weights;
+    bool weighted; /* the words behind the sources say them */
 } merging;
 
 static void merging_close(merging *m)
@@ -54,33 +55,26 @@ static void merging_end(merging *m)
     free(m->weights);
 }
 
-/* The numbers of the command; NULL, or what is wrong. */
+/* How many sources there are; NULL, or what is wrong. */
 static const char *merging_read(merging *m, server_string **argv, int argc)
 {
     if (srv.StringToLongLong(argv[2], &m->n) != SERVER_OK)
         return "CMS: invalid numkeys";
     if (m->n < 1)
         return "CMS: Number of keys must be positive";
-    const long long after = argc - 3; /* words behind the number */
     int weights = 3;
     while (weights < argc && !arg_is(argv[weights], "WEIGHTS"))
         weights++;
-    if (weights == argc ? m->n != after : m->n != weights - 3)
-        return "CMS: wrong number of keys";
-    if (weights < argc && argc - weights - 1 != m->n)
+    m->weighted = weights < argc;
+    if (m->weighted && (m->n != weights - 3 || m->n != argc - weights - 1))
         return "CMS: wrong number of keys/weights";
+    if (m->n != weights - 3)
+        return "CMS: wrong number of keys";
     m->keys = calloc((size_t)m->n, sizeof *m->keys);
     m->from = calloc((size_t)m->n, sizeof *m->from);
     m->weights = calloc((size_t)m->n, sizeof *m->weights);
     if (!m->keys || !m->from || !m->weights)
         return "CMS: Insufficient memory to create the key";
-    for (int i = 0; i < (int)m->n; i++) {
-        long long weight = 1;
-        if (weights < argc &&
-            srv.StringToLongLong(argv[weights + 1 + i], &weight) != SERVER_OK)
-            return "CMS: invalid weight value";
-        m->weights[i] = weight;
-    }
     return NULL;
 }
 
@@ -101,11 +95,17 @@ static const char *merging_open_into(server_ctx *ctx, merging *m,
     return merging_open_one(ctx, argv[1], SERVER_WRITE, &m->key, &m->into);
 }
 
+/* Source by source, its weight first: so the peer finds what is wrong. */
 static const char *merging_open_sources(server_ctx *ctx, merging *m,
                                         server_string **argv)
 {
     for (int i = 0; i < (int)m->n; i++) {
         bly_foreign *f;
+        long long weight = 1;
+        if (m->weighted &&
+            srv.StringToLongLong(argv[4 + m->n + i], &weight) != SERVER_OK)
+            return "CMS: invalid weight value";
+        m->weights[i] = weight;
         const char *wrong =
             merging_open_one(ctx, argv[3 + i], SERVER_READ, &m->keys[i], &f);
         if (wrong)

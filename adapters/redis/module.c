@@ -108,6 +108,11 @@ bool arg_is(const server_string *s, const char *word)
     return b.n == strlen(word) && strncasecmp(b.at, word, b.n) == 0;
 }
 
+bool arg_starts(const server_string *s, const char *letters)
+{
+    return strncasecmp(arg_bytes(s).at, letters, strlen(letters)) == 0;
+}
+
 bool arg_number(const server_string *s, long long min, long long max,
                 uint64_t *out)
 {

@@ -99,6 +99,10 @@ size_t arg_items(server_string **argv, int n, size_t most, bly_bytes *items);
 /* Whether it is that word, in any case of letters. */
 bool arg_is(const server_string *s, const char *word);
 
+/* Whether it begins with these letters: BF.INSERT and CF.INSERT look at no
+ * more of their words. */
+bool arg_starts(const server_string *s, const char *letters);
+
 /* Whether it is a number from min to max, 0 or above; only then *out is it. */
 bool arg_number(const server_string *s, long long min, long long max,
                 uint64_t *out);

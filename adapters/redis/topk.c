@@ -5,6 +5,8 @@
  * that belongs to the key (src/foreign/redistopk.c).
  */
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 #include "adapters/redis/value.h"
 
@@ -209,17 +211,20 @@ static int topk_count(server_ctx *ctx, server_string **argv, int argc)
     return value_counts(ctx, argv, argc, topk_open);
 }
 
+/* TOPK.LIST key [WITHCOUNT], which the peer takes abbreviated, too. */
 static int topk_list(server_ctx *ctx, server_string **argv, int argc)
 {
     if (argc < 2 || argc > 3)
         return srv.WrongArity(ctx);
+    const bytes word = argc == 3 ? arg_bytes(argv[2]) : (bytes){ 0 };
+    if (word.n > strlen("WITHCOUNT") ||
+        (word.n && strncasecmp(word.at, "WITHCOUNT", word.n) != 0))
+        return reply_error(ctx, "WITHCOUNT keyword expected");
     server_key *key;
     bly_foreign *t = topk_open(ctx, argv[1], SERVER_READ, &key);
     size_t n = t ? bly_foreign_list(t, NULL, 0) : 0;
     bly_foreign_item *sorted = NULL;
-    if (t && argc == 3 && !arg_is(argv[2], "WITHCOUNT"))
-        reply_error(ctx, "WITHCOUNT keyword expected");
-    else if (t && !(sorted = memory_try(n * sizeof *sorted)))
+    if (t && !(sorted = memory_try(n * sizeof *sorted)))
         reply_error(ctx, "ERR Insufficient memory");
     if (sorted) {
         bly_foreign_list(t, sorted, n);

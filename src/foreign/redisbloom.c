@@ -174,6 +174,12 @@ static bly_status redisbloom_start(bly_foreign *f, const unsigned char *head,
     return st;
 }
 
+/* What is written of it. */
+static uint32_t redisbloom_growth(const bly_foreign *f)
+{
+    return f->growth ? f->growth : REDISBLOOM_GROWTH;
+}
+
 static size_t redisbloom_write_head(const bly_foreign *f, unsigned char *to)
 {
     const size_t n = REDISBLOOM_HEADER + REDISBLOOM_LINK * f->nparts;
@@ -182,7 +188,7 @@ static size_t redisbloom_write_head(const bly_foreign *f, unsigned char *to)
     bly_store64(to, f->nadded);
     bly_store32(to + 8, f->nparts);
     bly_store32(to + 12, f->flags & REDISBLOOM_OPTIONS);
-    bly_store32(to + 16, f->growth ? f->growth : REDISBLOOM_GROWTH);
+    bly_store32(to + 16, redisbloom_growth(f));
     to += REDISBLOOM_HEADER;
     for (size_t i = 0; i < f->nparts; i++, to += REDISBLOOM_LINK) {
         const bly_chain_link *const l = &bly_chain_links(f)[i];
@@ -206,7 +212,7 @@ static bly_status redisbloom_store(const bly_foreign *f,
     to->put_uint(to->ctx, f->nadded);
     to->put_uint(to->ctx, f->nparts);
     to->put_uint(to->ctx, f->flags & REDISBLOOM_OPTIONS);
-    to->put_uint(to->ctx, f->growth);
+    to->put_uint(to->ctx, redisbloom_growth(f));
     for (size_t i = 0; i < f->nparts; i++) {
         const bly_chain_link *const l = &bly_chain_links(f)[i];
         to->put_uint(to->ctx, l->capacity);
@@ -290,7 +296,7 @@ static void redisbloom_describe(const bly_foreign *f, bly_facts *out)
     bly_fact_word(out, "hash",
                   f->flags & REDISBLOOM_HASH64 ? "MurmurHash64A"
                                                : "MurmurHash2");
-    bly_fact_uint(out, "growth", f->growth ? f->growth : REDISBLOOM_GROWTH);
+    bly_fact_uint(out, "growth", redisbloom_growth(f));
     bly_fact_real(out, "fpr_of_chain", bly_chain_rate(f));
 }
 
