@@ -370,9 +370,13 @@ static bool insert_words(server_ctx *ctx, server_string **argv, int argc,
         } else if (arg_starts(argv[i], "N")) {
             in->nonscaling = true;
         } else {
+            const bool last = i + 1 == argc;
             const char *wrong =
-                i + 1 < argc ? insert_option(ctx, argv[i], argv[i + 1], in)
-                             : "";
+                last && (valkey || arg_starts(argv[i], "C") ||
+                         arg_starts(argv[i], "E"))
+                    ? "" /* its value is missing */
+                    : insert_option(ctx, argv[i], last ? NULL : argv[i + 1],
+                                    in);
             if (wrong && !wrong[0])
                 srv.WrongArity(ctx);
             else if (wrong)
