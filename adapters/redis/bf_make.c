@@ -375,8 +375,7 @@ static bool insert_words(server_ctx *ctx, server_string **argv, int argc,
                 last && (valkey || arg_starts(argv[i], "C") ||
                          arg_starts(argv[i], "E"))
                     ? "" /* its value is missing */
-                    : insert_option(ctx, argv[i], last ? NULL : argv[i + 1],
-                                    in);
+                    : insert_option(ctx, argv[i], argv[last ? i : i + 1], in);
             if (wrong && !wrong[0])
                 srv.WrongArity(ctx);
             else if (wrong)
