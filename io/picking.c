@@ -319,6 +319,8 @@ static bool find_group(struct picking *p, bly_bytes line, uint64_t number,
 static size_t pick_groups(struct picking *p, bly_bytes *keys, bly_bytes *lines,
                           uint32_t *numbers, size_t n)
 {
+    /* Where the two meet, nobody can cut off blanks later. */
+    const uint32_t trim = p->in->normal.trim ? BLY_KEYS_TRIMMED : 0;
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         bly_bytes group;
@@ -331,14 +333,25 @@ static size_t pick_groups(struct picking *p, bly_bytes *keys, bly_bytes *lines,
             len = make(group.ptr, group.len, at);
         else if (len)
             memcpy(at, group.ptr, len);
-        if (len && memchr(at, '\t', len)) {
+        const bly_bytes key = bly_key_normalise(trim, keys[i], NULL);
+        const bly_bytes name =
+            bly_key_normalise(trim, (bly_bytes){ at, len }, NULL);
+        len = name.len;
+        if (len && memchr(name.ptr, '\t', len)) {
             picking_bad(p, numbers[i], 1, "a tab in the name of a group");
             continue;
         }
+        if (trim && (!len || !key.len)) {
+            picking_bad(p, numbers[i], 1, "%s but blanks",
+                        len ? "a key of nothing" : "a group of nothing");
+            continue;
+        }
+        if (name.ptr != at)
+            memmove(at, name.ptr, len);
         at[len++] = '\t';
-        if (keys[i].len)
-            memcpy(at + len, keys[i].ptr, keys[i].len);
-        len += keys[i].len;
+        if (key.len)
+            memcpy(at + len, key.ptr, key.len);
+        len += key.len;
         p->scratch.len += len;
         keys[kept] = (bly_bytes){ at, len };
         lines[kept] = lines[i];

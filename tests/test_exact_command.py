@@ -190,6 +190,24 @@ def test_groups_with_case_and_blanks(ok, bly):
     assert bly("has", "f.bly", "aNN\tX1").status == 0
 
 
+def test_blanks_around_groups_and_keys(ok, bly):
+    """--trim cuts them off both, so that the same key is asked."""
+    (ok.path / "a.csv").write_text("ann , x1\nann,x2\n bob , x1 \n")
+    (ok.path / "m.csv").write_text("ann , x1\nbob,x1\n")
+    form = ("--csv", "2", "--group", "1", "--no-header")
+    build(ok, "--trim", "--fpr", "1e-9", "--universe", "a.csv", *form, "m.csv")
+    (ok.path / "q.csv").write_text("ann,x1\n  ann,x1 \nann,x2\nbob, x1\n")
+    r = ok("has", "f.bly", "-f", "q.csv", *form)
+    assert r.out == "ann,x1\n  ann,x1 \nbob, x1\n"
+    assert bly("has", "f.bly", "ann\tx1").status == 0
+    # Nothing before the tab, or behind it, would be cut off with the tab.
+    (ok.path / "q.csv").write_text(" ,x\ty\nann, \n")
+    r = bly("has", "f.bly", "-f", "q.csv", *form)
+    assert r.status == 2
+    assert "line 1: a group of nothing but blanks" in r.err
+    assert "line 2: a key of nothing but blanks" in r.err
+
+
 @pytest.mark.parametrize("argv, says", [
     (["--universe", "all.csv", "--group", "issuer"], "needs --field"),
     (["--negatives", "all.csv", *FORMS["csv"]], "only with --universe"),

@@ -84,7 +84,8 @@ static bly_status prints_choose(const char *kind, const bly_want *w,
     if (exp2(-(double)*bits) > w->fpr)
         return bly_fail(BLY_EINVAL,
                         "fingerprints of %llu bits give a rate of %.3g, not "
-                        "%g: ask for more bits, 32 at most, or another kind",
+                        "%g: ask for more bits, 32 at most, a higher rate or "
+                        "another kind",
                         (unsigned long long)*bits, exp2(-(double)*bits),
                         w->fpr);
     return BLY_OK;
