@@ -223,45 +223,55 @@ static inline __attribute__((always_inline)) bool classic_share(uint64_t *words,
     return changed;
 }
 
-/* The bits of one key. shared is a literal wherever this is used. Most keys are
- * new and have one of their first two bits clear; that settles that the key is
- * fresh, and the other bits are set without a look at what they were. */
-static inline __attribute__((always_inline)) void
-classic_mark(classic_batch *b, size_t i, bly_spots at, bool shared)
+/* Set bits `from` to `to` - 1 of a key. Which of them were clear, in whatever
+ * words: nobody asks more than whether there was one. */
+static inline __attribute__((always_inline)) uint64_t
+classic_set(uint64_t *words, bly_spots at, uint64_t from, uint64_t to)
 {
-    uint64_t *const words = b->words;
-    bool changed = false;
-    if (shared) {
-        classic_note(b, i, classic_share(words, at));
-        return;
-    }
-    if (at.n > 1) { /* one branch, not one per bit */
-        const bool first = bly_bit_get(words, bly_spot(at, 0));
-        const bool second = bly_bit_get(words, bly_spot(at, 1));
-        changed = first + second < 2;
-    }
-    if (changed) {
+    uint64_t missing = 0;
 #pragma GCC unroll 8
-        for (uint64_t j = 0; j < at.n; j++)
-            bly_bit_set(words, bly_spot(at, j));
-    } else {
-#pragma GCC unroll 8
-        for (uint64_t j = 0; j < at.n; j++)
-            changed |= bly_bit_set(words, bly_spot(at, j));
+    for (uint64_t j = from; j < to; j++) {
+        const uint64_t spot = bly_spot(at, j);
+        const uint64_t bit = bly_le64(UINT64_C(1) << (spot & 63));
+        const uint64_t old = words[spot >> 6];
+        words[spot >> 6] = old | bit;
+        missing |= bit & ~old;
+        /* Kept in a register: gcc would make vectors of all of them. */
+        __asm__("" : "+r"(missing));
     }
-    classic_note(b, i, changed);
+    return missing;
+}
+
+/* All bits of a key; true if that changed one. Most keys are new, and most of
+ * those have one of their first three bits clear. That settles it, and the
+ * others are set without a look at what they were, in half the instructions.
+ * One branch, which at capacity goes the other way for one new key in eight. */
+#define CLASSIC_TELLING 3
+
+static inline __attribute__((always_inline)) bool classic_put(uint64_t *words,
+                                                              bly_spots at)
+{
+    const uint64_t telling = at.n < CLASSIC_TELLING ? at.n : CLASSIC_TELLING;
+    if (!classic_set(words, at, 0, telling))
+        return classic_set(words, at, telling, at.n) != 0;
+#pragma GCC unroll 8
+    for (uint64_t j = telling; j < at.n; j++)
+        bly_bit_set(words, bly_spot(at, j));
+    return true;
 }
 
 static inline __attribute__((always_inline)) void
 classic_mark_alone(void *ctx, size_t i, bly_spots at)
 {
-    classic_mark(ctx, i, at, false);
+    classic_batch *const b = ctx;
+    classic_note(b, i, classic_put(b->words, at));
 }
 
 static inline __attribute__((always_inline)) void
 classic_mark_shared(void *ctx, size_t i, bly_spots at)
 {
-    classic_mark(ctx, i, at, true);
+    classic_batch *const b = ctx;
+    classic_note(b, i, classic_share(b->words, at));
 }
 
 /* A bit may be set twice, so positions that fall together need not be found, as
@@ -324,20 +334,14 @@ BLY_ONE_BODY bool classic_has_seven(const bly_filter *f, uint64_t h)
 
 /* k is a literal where it is 7, and `even` is one that says that no step is
  * reduced (bly_classic_even_()). */
-BLY_ONE_BODY bly_status classic_set(bly_filter *f, bly_probe p, uint64_t k,
-                                    bool even)
+BLY_ONE_BODY bly_status classic_add_at(bly_filter *f, bly_probe p, uint64_t k,
+                                       bool even)
 {
     const uint64_t nbits = f->shape.p[CLASSIC_BITS];
-    uint64_t *const words = (uint64_t *)(void *)f->data;
-    /* Bits that were clear, of whatever word: whether there was one is asked
-     * once, and no old word is kept for it. */
-    uint64_t missing = 0;
+    uint64_t at[BLY_PROBE_MAX_K];
 #pragma GCC unroll 8
     for (uint64_t i = 0; i < k; i++) {
-        const uint64_t bit = bly_le64(UINT64_C(1) << (p.x & 63));
-        const uint64_t old = words[p.x >> 6];
-        words[p.x >> 6] = old | bit;
-        missing |= bit & ~old;
+        at[i] = p.x;
         if (even) {
             p.x = bly_wrap_(p.x + p.y, nbits);
             p.y += i + 1;
@@ -345,28 +349,29 @@ BLY_ONE_BODY bly_status classic_set(bly_filter *f, bly_probe p, uint64_t k,
             (void)bly_probe_next(&p, nbits, i);
         }
     }
-    f->nadded += missing != 0;
+    f->nadded +=
+        classic_put((uint64_t *)(void *)f->data, (bly_spots){ at, 1, k });
     return BLY_OK;
 }
 
-static __attribute__((noinline)) bly_status classic_set_any(bly_filter *f,
+static __attribute__((noinline)) bly_status classic_add_any(bly_filter *f,
                                                             bly_probe p)
 {
-    return classic_set(f, p, f->shape.p[CLASSIC_K], false);
+    return classic_add_at(f, p, f->shape.p[CLASSIC_K], false);
 }
 
 BLY_ONE_BODY bly_status classic_add_k(bly_filter *f, uint64_t h)
 {
     const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
-    return classic_set_any(f, bly_probe_start(h, range));
+    return classic_add_any(f, bly_probe_start(h, range));
 }
 
 BLY_ONE_BODY bly_status classic_add_seven(bly_filter *f, uint64_t h)
 {
     const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
     const bly_probe p = bly_probe_start(h, range);
-    return bly_classic_even_(p.y, range.n) ? classic_set(f, p, 7, true)
-                                           : classic_set_any(f, p);
+    return bly_classic_even_(p.y, range.n) ? classic_add_at(f, p, 7, true)
+                                           : classic_add_any(f, p);
 }
 
 BLY_ONE_HAS(classic_has_one, classic_has_k)
