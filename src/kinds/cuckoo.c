@@ -819,7 +819,7 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
         .nprints = t.nprints,
         .ones = t.ones,
         .highs = t.highs,
-        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+        .turned = f->extra->turned,
         .width = t.width,
         .light = t.light,
         .usual = t.light && t.width % 8 == 0,
