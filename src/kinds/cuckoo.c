@@ -714,19 +714,27 @@ cuckoo_plain_table(const bly_filter *f, unsigned literal)
     };
 }
 
+/* The view of such a table, but for the seed. */
+BLY_ONE_BODY bly_view_cuckoo cuckoo_view_of(const bly_cuckoo_table *t)
+{
+    return (bly_view_cuckoo){
+        .buckets = t->data,
+        .nbuckets = t->nb,
+        .nbits = t->nbits,
+        .nprints = t->nprints,
+        .ones = t->ones,
+        .highs = t->highs,
+        .width = t->width,
+        .light = t->light,
+        .usual = t->light && t->width % 8 == 0,
+    };
+}
+
 /* As by a view: buckets of whole bytes are counted in bytes. */
 BLY_ONE_BODY bool cuckoo_has_of(const bly_filter *f, uint64_t h, unsigned bits)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
-    const bly_view_cuckoo v = {
-        .buckets = t.data,
-        .nbuckets = t.nb,
-        .nbits = t.nbits,
-        .nprints = t.nprints,
-        .ones = t.ones,
-        .highs = t.highs,
-        .width = t.width,
-    };
+    const bly_view_cuckoo v = cuckoo_view_of(&t);
     return bly_cuckoo_in_(&v, h, bits && bits * 4 % 8 == 0 ? 1 : 8, t.light);
 }
 
@@ -812,18 +820,8 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
     const bly_cuckoo_table t = cuckoo_table_of(f);
     if (!bly_cuckoo_single(&t))
         return false;
-    *out = (bly_view_cuckoo){
-        .buckets = t.data,
-        .nbuckets = t.nb,
-        .nbits = t.nbits,
-        .nprints = t.nprints,
-        .ones = t.ones,
-        .highs = t.highs,
-        .turned = f->extra->turned,
-        .width = t.width,
-        .light = t.light,
-        .usual = t.light && t.width % 8 == 0,
-    };
+    *out = cuckoo_view_of(&t);
+    out->turned = f->extra->turned;
     return true;
 }
 
