@@ -64,7 +64,6 @@
 
 #include "core/bits.h"
 #include "core/status.h"
-#include "kinds/bitset.h"
 #include "kinds/cuckoo.h"
 
 static const char *const cuckoo_switch[] = { "off", "on", NULL };
@@ -101,7 +100,7 @@ static const bly_param cuckoo_params[] = {
 
 /* ----------------------------------------------------------------- asking */
 
-static bly_cuckoo_table cuckoo_table_of(const bly_filter *f)
+bly_cuckoo_table bly_cuckoo_filter_table(const bly_filter *f)
 {
     const uint64_t *p = f->shape.p;
     return bly_cuckoo_table_of(
@@ -120,7 +119,7 @@ static bly_status cuckoo_open(bly_filter *f)
 static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     bly_cuckoo_best()->has(&t, h, n, maybe);
     /* Layers only add to the answers: maybe is ORed, never cleared. */
     for (uint32_t i = 0; i < f->nlayers; i++)
@@ -130,7 +129,7 @@ static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
 static void cuckoo_reach(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *bad)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     for (size_t i = 0; i < n; i++) {
         const bly_cuckoo_key key = bly_cuckoo_locate(&t, h[i]);
         /* Both buckets: even a "no" depends on all their bytes. */
@@ -145,7 +144,7 @@ static void cuckoo_reach(const bly_filter *f, const uint64_t *h, size_t n,
 
 static bool cuckoo_has_one(const bly_filter *f, uint64_t h)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), t.sorted,
                           t.nwords == 1);
 }
@@ -178,7 +177,7 @@ cuckoo_add_looking(const bly_filter *f, const bly_filter *table,
                    const uint64_t *h, size_t n, size_t from, uint64_t *fresh,
                    uint64_t *nstored, bool single)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(table);
     const bool unique = f->shape.p[CUCKOO_UNIQUE] != 0;
     bly_cuckoo_stream q;
     size_t i = 0;
@@ -205,7 +204,7 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                                const uint64_t *h, size_t n, size_t from,
                                uint64_t *fresh, size_t *ndone)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(table);
     uint64_t nstored = 0;
     size_t done;
     if (!fresh && !f->shape.p[CUCKOO_UNIQUE])
@@ -229,8 +228,7 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                : CUCKOO_NO_ROOM;
 }
 
-/* One table more. */
-static bly_status cuckoo_grow(bly_filter *f)
+bly_status bly_cuckoo_grow(bly_filter *f)
 {
     bly_shape s;
     bly_filter *layer;
@@ -252,11 +250,6 @@ static bly_status cuckoo_grow(bly_filter *f)
     set.fpr = bly_cuckoo_table_rate(&s, (double)set.items);
     const bly_status st = bly_filter_make(f->kind, &s, &set, &layer);
     return st ? st : bly_filter_push(f, layer);
-}
-
-static bly_filter *cuckoo_part(bly_filter *f, uint32_t i)
-{
-    return i ? f->layer[i - 1] : f;
 }
 
 /* The first table from number *part on with room, for how many; 0: none, and
@@ -288,7 +281,7 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
             part = skip ? part + 1 : 0;
             uint64_t room = cuckoo_left(f, &part);
             if (!room) {
-                const bly_status st = cuckoo_grow(f);
+                const bly_status st = bly_cuckoo_grow(f);
                 if (st)
                     return st;
                 /* Just one key: the next round looks at the tables again and
@@ -321,7 +314,7 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
 /* The first table; a filter that grew has more of them. */
 static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     bly_cuckoo_stream q;
     for (size_t i = 0; i < n; i += BLY_CUCKOO_FAR)
         bly_cuckoo_stream_open(&q, &t, h + i, n - i);
@@ -394,7 +387,7 @@ static __attribute__((noinline)) bool cuckoo_in_layers(const bly_filter *f,
 /* Where there are layers, there is no aid. */
 BLY_ONE_BODY bool cuckoo_has_grown_body(const bly_filter *f, uint64_t h)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true) ||
            cuckoo_in_layers(f, h);
 }
@@ -439,7 +432,7 @@ BLY_ONE_HAS(cuckoo_has_grown, cuckoo_has_grown_body)
 
 static void cuckoo_one(const bly_filter *f, bly_one *out)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     if (!bly_cuckoo_single(&t))
         return;
     if (f->shape.p[CUCKOO_GROW]) {
@@ -463,7 +456,7 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
 {
     if (!bly_filter_viewed(f, &bly_kind_cuckoo, out) || f->shape.p[CUCKOO_GROW])
         return false;
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     if (!bly_cuckoo_single(&t))
         return false;
     *out = cuckoo_view_of(&t);
@@ -484,7 +477,7 @@ static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
 
 static bool cuckoo_take_one(bly_filter *table, uint64_t h)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(table);
     const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
     const bool taken = bly_cuckoo_single(&t) ? bly_cuckoo_take(&t, key, true)
                                              : bly_cuckoo_take(&t, key, false);
@@ -534,7 +527,7 @@ static void cuckoo_remove_all_grown(bly_filter *f, const uint64_t *h, size_t n,
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     if (f->shape.p[CUCKOO_UNIQUE]) {
         cuckoo_refuse(f, h, n, each);
         return;
@@ -553,183 +546,6 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
         taken += each[i] == BLY_OK;
     f->state[0] -= taken;
     bly_filter_removed(f, taken);
-}
-
-/* -------------------------------------------------------------------- sets */
-
-/* A cell is a fingerprint with its pair of buckets. There are nb/2 (2^f - 1) of
- * them, and a key belongs to one, wherever its fingerprint has moved. */
-static double cuckoo_cells(const bly_shape *s)
-{
-    return (double)s->p[CUCKOO_BUCKETS] / 2 *
-           (double)((UINT64_C(1) << s->p[CUCKOO_BITS]) - 1);
-}
-
-static bly_cuckoo_key cuckoo_key_in(const bly_cuckoo_table *t, uint64_t bit,
-                                    uint32_t fp)
-{
-    return (bly_cuckoo_key){ .at1 = bit,
-                             .at2 = bly_cuckoo_other(t, bit, fp),
-                             .fp = fp };
-}
-
-static unsigned cuckoo_copies_in(const bly_cuckoo_table *t, uint64_t bit,
-                                 uint32_t fp)
-{
-    uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-    unsigned n = 0;
-    bly_cuckoo_read(t, bit, s);
-    for (unsigned j = 0; j < t->b; j++)
-        n += s[j] == fp;
-    return n;
-}
-
-/* Copies in a cell. */
-static unsigned cuckoo_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
-{
-    return cuckoo_copies_in(t, key.at1, key.fp) +
-           cuckoo_copies_in(t, key.at2, key.fp);
-}
-
-/* Store the fingerprints of src in dst, a table of the same shape. */
-static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
-{
-    const bly_cuckoo_table to = cuckoo_table_of(dst);
-    const bly_cuckoo_table from = cuckoo_table_of(src);
-    const bool unique = dst->shape.p[CUCKOO_UNIQUE] != 0;
-    for (uint64_t bit = 0; bit < from.nbits; bit += from.width) {
-        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(&from, bit, s);
-        for (unsigned j = 0; j < from.b; j++) {
-            /* Nobody knows the keys any more, but a bucket and what is in it
-             * are enough: tables of one shape have the same bucket pairs. */
-            const bly_cuckoo_key key = cuckoo_key_in(&to, bit, s[j]);
-            if (!s[j] || (unique && cuckoo_copies(&to, key)))
-                continue;
-            if (!bly_cuckoo_place(&to, key, false))
-                return false;
-            dst->state[0]++;
-        }
-    }
-    return true;
-}
-
-/* Table by table, since fingerprints of one length do not become those of
- * another. Copies add up, as if the keys had been added: two keys may share a
- * cell, and each must leave its own copy when it is removed. */
-static bly_status cuckoo_merge(bly_filter *dst, const bly_filter *src)
-{
-    /* Into a copy, since the last fingerprint may turn out not to fit, and a
-     * failed merge must leave dst as it was. */
-    bly_filter *both;
-    bly_status st = bly_filter_copy(dst, &both);
-    for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
-        if (i > both->nlayers)
-            st = cuckoo_grow(both);
-        if (st)
-            break;
-        bly_filter *const part = cuckoo_part(both, i);
-        const bly_filter *const from = i ? src->layer[i - 1] : src;
-        const uint64_t before = part->state[0];
-        if (!cuckoo_pour(part, from))
-            st = bly_fail(
-                BLY_EFULL,
-                "the fingerprints of both do not fit into a table "
-                "for %llu keys: build both for as many as they have "
-                "together",
-                (unsigned long long)bly_cuckoo_shape_room(&part->shape));
-        if (part != both)
-            bly_filter_added(part, part->state[0] - before);
-        bly_filter_added(both, part->state[0] - before);
-    }
-    if (st) {
-        bly_free(both);
-        return st;
-    }
-    return bly_become(dst, both);
-}
-
-static bly_status cuckoo_one_table(const bly_filter *a, const bly_filter *b)
-{
-    return a->nlayers || b->nlayers
-               ? bly_fail(BLY_ENOTSUP,
-                          "cuckoo filters that have grown cannot be "
-                          "intersected or compared: a key may be in different "
-                          "tables of them (build them large enough)")
-               : BLY_OK;
-}
-
-/* Of each cell as many copies as both have. */
-static bly_status cuckoo_intersect(bly_filter *dst, const bly_filter *src)
-{
-    const bly_cuckoo_table a = cuckoo_table_of(dst), b = cuckoo_table_of(src);
-    const bly_status st = cuckoo_one_table(dst, src);
-    if (st)
-        return st;
-    for (uint64_t bit = 0; bit < a.nbits; bit += a.width) {
-        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(&a, bit, s);
-        for (unsigned j = 0; j < a.b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(&a, bit, s[j]);
-            /* One copy goes at a time, and those that are left are counted anew
-             * at the next slot of the cell. So the walk may remove as it goes
-             * and stops at what b has. */
-            if (s[j] && cuckoo_copies(&a, key) > cuckoo_copies(&b, key)) {
-                bly_cuckoo_exchange(&a, bit, s[j], 0);
-                dst->state[0]--;
-            }
-        }
-    }
-    bly_filter_at_most(dst, dst->state[0]);
-    return BLY_OK;
-}
-
-/* Is slot j of a bucket the first in which its cell is met? */
-static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
-                         const uint32_t *s, unsigned j)
-{
-    for (unsigned k = 0; k < j; k++)
-        if (s[k] == key.fp)
-            return false;
-    /* at1 is the bucket that is being read. The cell was met before if the
-     * other bucket comes earlier and has a copy. */
-    return key.at1 < key.at2 || !cuckoo_copies_in(t, key.at2, key.fp);
-}
-
-/* The cells that a has, and of them those that b has too. */
-static double cuckoo_used(const bly_cuckoo_table *a, const bly_cuckoo_table *b,
-                          double *both)
-{
-    double used = 0;
-    *both = 0;
-    for (uint64_t bit = 0; bit < a->nbits; bit += a->width) {
-        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(a, bit, s);
-        for (unsigned j = 0; j < a->b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(a, bit, s[j]);
-            if (!s[j] || !cuckoo_first(a, key, s, j))
-                continue;
-            used++;
-            *both += cuckoo_copies(b, key) > 0;
-        }
-    }
-    return used;
-}
-
-static bly_status cuckoo_compare(const bly_filter *a, const bly_filter *b,
-                                 bly_likeness *out)
-{
-    const bly_cuckoo_table ta = cuckoo_table_of(a), tb = cuckoo_table_of(b);
-    const bly_status st = cuckoo_one_table(a, b);
-    if (st)
-        return st;
-    double both;
-    /* The cells in both are the same number whichever table is walked. */
-    bly_ones used = { .b = cuckoo_used(&tb, &ta, &both) };
-    used.a = cuckoo_used(&ta, &tb, &both);
-    used.either = used.a + used.b - both;
-    bly_likeness_of_prints(&used, cuckoo_cells(&a->shape), out);
-    return BLY_OK;
 }
 
 /* ---------------------------------------------------------------- knowing */
@@ -761,7 +577,7 @@ static bool cuckoo_sound(const bly_filter *f)
  * written, and nothing behind the last. */
 static bool cuckoo_check(const bly_filter *f)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     uint64_t nstored;
     bly_cuckoo_prepare();
     return bly_cuckoo_check(&t, &nstored) && nstored == f->state[0] &&
@@ -820,7 +636,7 @@ const bly_kind bly_kind_cuckoo = {
     .has = cuckoo_has,
     .fetch = BLY_SYSTEM(cuckoo_fetch),
     .remove = cuckoo_remove,
-    .merge = cuckoo_merge,
-    .intersect = cuckoo_intersect,
-    .compare = cuckoo_compare, /* no .fold: see above */
+    .merge = bly_cuckoo_merge,
+    .intersect = bly_cuckoo_intersect,
+    .compare = bly_cuckoo_compare, /* no .fold: see above */
 };
