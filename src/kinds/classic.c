@@ -403,7 +403,7 @@ bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out)
         .nbits = range.n,
         .inverse = range.inverse,
         .k = f->shape.p[CLASSIC_K],
-        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
+        .turned = f->extra->turned,
     };
     return true;
 }

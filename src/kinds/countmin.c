@@ -61,9 +61,9 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#include "core/bits.h"
+#include "core/maths.h"
 #include "core/status.h"
-#include "kinds/bitset.h"
+#include "kinds/countmin.h"
 #include "kinds/fold.h"
 
 #define COUNTMIN_MAX_WIDTH (UINT64_C(1) << 40)
@@ -73,20 +73,6 @@
 #define COUNTMIN_DEFAULT_ERROR 0.001
 #define COUNTMIN_DEFAULT_DELTA 0.01
 #define COUNTMIN_DEFAULT_FPR 0.01
-
-enum {
-    COUNTMIN_WIDTH,
-    COUNTMIN_DEPTH,
-    COUNTMIN_COUNTER,
-    COUNTMIN_UPDATE,
-    COUNTMIN_ERROR,
-    COUNTMIN_DELTA,
-    COUNTMIN_CONFIDENCE,
-    COUNTMIN_FOLDS
-};
-enum { COUNTMIN_32, COUNTMIN_64 };
-enum { COUNTMIN_PLAIN, COUNTMIN_CONSERVATIVE };
-enum { COUNTMIN_TOTAL }; /* in state */
 
 static const bly_param countmin_params[] = {
     [COUNTMIN_WIDTH] = BLY_PARAM(
@@ -261,11 +247,6 @@ static bool countmin_sane(const bly_shape *s)
            s->nbytes == w * d * countmin_counter_bytes(s);
 }
 
-static uint64_t countmin_total(const bly_filter *f)
-{
-    return bly_word_load(&f->state[COUNTMIN_TOTAL]);
-}
-
 /* bound: what a count may exceed the truth by, but for a share delta of keys;
  * in a plan, when each item comes once. */
 static void countmin_describe(const bly_shape *s, const bly_want *w,
@@ -294,22 +275,6 @@ static bool countmin_shares(const bly_shape *s)
 }
 
 /* --------------------------------------------------------------- counters */
-
-static inline uint64_t countmin_load(const void *data, uint64_t i, bool wide)
-{
-    if (wide)
-        return bly_le64(bly_word_load((const uint64_t *)data + i));
-    return bly_le32(atomic_load_explicit((const _Atomic uint32_t *)data + i,
-                                         memory_order_relaxed));
-}
-
-static inline void countmin_store(void *data, uint64_t i, uint64_t v, bool wide)
-{
-    if (wide)
-        ((uint64_t *)data)[i] = bly_le64(v);
-    else
-        ((uint32_t *)data)[i] = bly_le32((uint32_t)v);
-}
 
 /* Change counter i from old to v as one of many writers; false where it is
  * not old any more. */
@@ -707,170 +672,6 @@ static void countmin_reach(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
-/* ------------------------------------------------------------- all of it */
-
-static bool countmin_wide(const bly_filter *f)
-{
-    return f->shape.p[COUNTMIN_COUNTER] == COUNTMIN_64;
-}
-
-/* Every addition went into every row: with plain update a row sums up to N,
- * with conservative update to N at most. */
-static bool countmin_check(const bly_filter *f)
-{
-    const bool wide = countmin_wide(f);
-    const uint64_t w = f->shape.p[COUNTMIN_WIDTH], total = countmin_total(f);
-    for (uint64_t row = 0; row < f->shape.p[COUNTMIN_DEPTH]; row++) {
-        uint64_t sum = 0;
-        for (uint64_t i = row * w; i < (row + 1) * w; i++) {
-            const uint64_t c = countmin_load(f->data, i, wide);
-            /* Subtracted, since the sum of damaged counters could wrap
-             * round. */
-            if (c > total - sum)
-                return false;
-            sum += c;
-        }
-        if (sum < total && f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN)
-            return false;
-    }
-    return true;
-}
-
-static double countmin_row_used(const bly_filter *f, uint64_t row)
-{
-    const bool wide = countmin_wide(f);
-    const uint64_t w = f->shape.p[COUNTMIN_WIDTH];
-    uint64_t used = 0;
-    for (uint64_t i = row * w; i < (row + 1) * w; i++)
-        used += countmin_load(f->data, i, wide) > 0;
-    return (double)used;
-}
-
-/* A counter above 0 is a bit that is set, in a filter of d slices. */
-static void countmin_stat(const bly_filter *f, bly_stats *out)
-{
-    const double w = (double)f->shape.p[COUNTMIN_WIDTH];
-    const double d = (double)f->shape.p[COUNTMIN_DEPTH];
-    double used = 0, rate = 1;
-    for (uint64_t row = 0; row < f->shape.p[COUNTMIN_DEPTH]; row++) {
-        const double in_row = countmin_row_used(f, row);
-        used += in_row;
-        rate *= in_row / w;
-    }
-    const bly_estimate n = bly_estimate_items(used, w * d, d);
-    out->fill = used / (w * d);
-    out->items_estimate = n.value;
-    out->items_sd = n.sd;
-    out->fpr_now = rate;
-}
-
-/* Can the counters of a part be added to those of dst? */
-static bly_status countmin_holds(const bly_filter *dst, const bly_part *p)
-{
-    const bool wide = countmin_wide(dst);
-    const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
-    const unsigned char *const cells = dst->data + p->at;
-    if (countmin_total(p->src) > UINT64_MAX - countmin_total(dst))
-        return bly_fail(BLY_ERANGE, "all counts together would pass 2^64 - 1");
-    /* All counters are looked at before the first is changed. */
-    for (uint64_t i = 0; i < p->nbytes / (wide ? 8 : 4); i++)
-        if (countmin_load(p->bytes, i, wide) >
-            max - countmin_load(cells, i, wide))
-            return bly_fail(BLY_ERANGE, "a counter of the sum would pass "
-                                        "2^32 - 1: use counter=64");
-    return BLY_OK;
-}
-
-static bly_status countmin_merge_part(bly_filter *dst, const bly_part *p)
-{
-    const bool wide = countmin_wide(dst);
-    unsigned char *const cells = dst->data + p->at;
-    const bly_status st = countmin_holds(dst, p);
-    if (st)
-        return st;
-    for (uint64_t i = 0; i < p->nbytes / (wide ? 8 : 4); i++)
-        countmin_store(cells, i,
-                       countmin_load(cells, i, wide) +
-                           countmin_load(p->bytes, i, wide),
-                       wide);
-    if (p->last) {
-        dst->state[COUNTMIN_TOTAL] += countmin_total(p->src);
-        bly_filter_added(dst, p->src->nadded);
-    }
-    return BLY_OK;
-}
-
-static bly_status countmin_merge(bly_filter *dst, const bly_filter *src)
-{
-    const bly_part all = bly_part_of(src);
-    /* dst would inherit the damage: its rows must sum up to its N, too. */
-    if (!countmin_check(src))
-        return bly_fail(BLY_EFORMAT, "the countmin sketch to be merged is "
-                                     "damaged: its counters and its total "
-                                     "do not agree");
-    return countmin_merge_part(dst, &all);
-}
-
-/* Places are scaled, so counters 2j and 2j + 1 of a row fall together. Their
- * sum is what plain update would have counted there; with conservative update,
- * in which a counter need only be no less than the count of any of its keys,
- * the greater of the two will do. */
-static bly_status countmin_fold(const bly_filter *f, bly_filter **out)
-{
-    const bool wide = countmin_wide(f);
-    const bool sum = f->shape.p[COUNTMIN_UPDATE] == COUNTMIN_PLAIN;
-    const uint64_t max = wide ? UINT64_MAX : UINT32_MAX;
-    bly_shape half = bly_shape_of(f);
-    half.p[COUNTMIN_WIDTH] /= 2;
-    half.nbytes /= 2;
-    bly_status st = bly_fold_begin(f, f->shape.p[COUNTMIN_WIDTH],
-                                   "counters of a row", &half, out);
-    for (uint64_t i = 0; !st && i < half.nbytes / (wide ? 8 : 4); i++) {
-        const uint64_t a = countmin_load(f->data, 2 * i, wide);
-        const uint64_t b = countmin_load(f->data, 2 * i + 1, wide);
-        if (sum && a > max - b)
-            st = bly_fail(BLY_ERANGE, "folded in half, a counter would pass "
-                                      "2^32 - 1: use counter=64");
-        countmin_store((*out)->data, i, sum ? a + b : a > b ? a : b, wide);
-    }
-    if (st) {
-        bly_free(*out);
-        *out = NULL;
-        return st;
-    }
-    (*out)->state[COUNTMIN_TOTAL] = countmin_total(f);
-    return BLY_OK;
-}
-
-/* Distinct keys from the counters in use; the inner product, the sum over all
- * keys of one count times the other, is at most the least of the products of
- * rows [1]. */
-static bly_status countmin_compare(const bly_filter *a, const bly_filter *b,
-                                   bly_likeness *out)
-{
-    const bool wide = countmin_wide(a);
-    const uint64_t w = a->shape.p[COUNTMIN_WIDTH];
-    const uint64_t d = a->shape.p[COUNTMIN_DEPTH];
-    bly_ones ones = { 0 };
-    double inner = INFINITY;
-    for (uint64_t row = 0; row < d; row++) {
-        double product = 0;
-        for (uint64_t i = row * w; i < (row + 1) * w; i++) {
-            const uint64_t in_a = countmin_load(a->data, i, wide);
-            const uint64_t in_b = countmin_load(b->data, i, wide);
-            ones.a += in_a > 0;
-            ones.b += in_b > 0;
-            ones.either += in_a > 0 || in_b > 0;
-            product += (double)in_a * (double)in_b;
-        }
-        inner = fmin(inner, product);
-    }
-    bly_likeness_of_ones(&ones, (double)w * (double)d, (double)d, INFINITY,
-                         out);
-    out->inner = inner;
-    return BLY_OK;
-}
-
 const bly_kind bly_kind_countmin = {
     .id = 15, /* on disk: never changed, never reused */
     .name = "countmin",
@@ -884,10 +685,10 @@ const bly_kind bly_kind_countmin = {
     .rate = countmin_rate,
     .describe = countmin_describe,
     .sound = countmin_sound,
-    .check = countmin_check,
+    .check = bly_countmin_check,
     .reach = BLY_SYSTEM(countmin_reach),
     .shares = countmin_shares,
-    .stat = countmin_stat,
+    .stat = bly_countmin_stat,
     .keeps = countmin_keeps,
     .add = countmin_add,
     .add_shared = countmin_add, /* looks at f->shared */
@@ -895,8 +696,8 @@ const bly_kind bly_kind_countmin = {
     .remove = countmin_remove,
     .increase = countmin_increase,
     .count = countmin_count,
-    .merge = countmin_merge,
-    .merge_part = countmin_merge_part,
-    .compare = countmin_compare, /* no .intersect: see above */
-    .fold = countmin_fold,
+    .merge = bly_countmin_merge,
+    .merge_part = bly_countmin_merge_part,
+    .compare = bly_countmin_compare, /* no .intersect: see above */
+    .fold = bly_countmin_fold,
 };

@@ -27,7 +27,8 @@
  *     1 - (1 - 2 / (nb (2^f - 1)))^n,  about 2 b load / 2^f
  *
  * So 1 % takes 10 bits per slot: one million keys take 263,158 buckets of four
- * at a load of 0.95, 10.53 bits per key, and the rate is 0.74 %.
+ * at a load of 0.95, 10.53 bits per key, and the rate is 0.74 %. cuckoo_plan.c
+ * knows how full a table may become.
  *
  * Adding searches breadth first from both buckets for one with room, and moves
  * along the shortest way (cuckoo_table.c). Where there is none the table is
@@ -63,29 +64,7 @@
 
 #include "core/bits.h"
 #include "core/status.h"
-#include "kinds/bitset.h"
-#include "engine/cuckoo_table.h"
-
-#define CUCKOO_MIN_BITS 4
-#define CUCKOO_MAX_BITS 32
-#define CUCKOO_MAX_BUCKETS (UINT64_C(1) << 40)
-#define CUCKOO_MAX_MEMORY (UINT64_C(1) << 48) /* bits: 32 TiB */
-#define CUCKOO_MAX_GROW 16
-
-enum {
-    CUCKOO_BUCKETS,
-    CUCKOO_SLOTS,
-    CUCKOO_BITS,
-    CUCKOO_SEMISORT,
-    CUCKOO_UNIQUE,
-    CUCKOO_GROW,
-    CUCKOO_MIXING
-};
-
-/* Of CUCKOO_MIXING: how the other bucket follows from a fingerprint
- * (bly_cuckoo_across_()). Files from before there was a choice have the first.
- */
-enum { CUCKOO_FULL, CUCKOO_LIGHT };
+#include "kinds/cuckoo.h"
 
 static const char *const cuckoo_switch[] = { "off", "on", NULL };
 
@@ -119,343 +98,9 @@ static const bly_param cuckoo_params[] = {
                           "other: full as it was first"),
 };
 
-/* ----------------------------------------------------------------- sizes */
-
-static bool cuckoo_slots_ok(uint64_t b)
-{
-    return b == 1 || b == 2 || b == 4 || b == 8;
-}
-
-static uint64_t cuckoo_bits(const bly_shape *s)
-{
-    return s->p[CUCKOO_BUCKETS] * bly_cuckoo_width(s->p[CUCKOO_SLOTS],
-                                                   s->p[CUCKOO_BITS],
-                                                   s->p[CUCKOO_SEMISORT] != 0);
-}
-
-/* The bucket takes log2(nb) bits of the hash, and the fingerprint f. Beyond 64
- * together they would share bits, and the rate would be worse than its formula
- * says. With at most 2^40 buckets, f <= 24 always fits. */
-static bool cuckoo_hash_lasts(uint64_t nb, uint64_t f)
-{
-    return f <= 24 || nb <= UINT64_C(1) << (64 - f);
-}
-
-static bool cuckoo_sane(const bly_shape *s)
-{
-    const uint64_t nb = s->p[CUCKOO_BUCKETS], f = s->p[CUCKOO_BITS];
-    return nb >= 2 && nb % 2 == 0 && nb <= CUCKOO_MAX_BUCKETS &&
-           f >= CUCKOO_MIN_BITS && f <= CUCKOO_MAX_BITS &&
-           cuckoo_slots_ok(s->p[CUCKOO_SLOTS]) && cuckoo_hash_lasts(nb, f) &&
-           s->p[CUCKOO_SEMISORT] <= 1 &&
-           (!s->p[CUCKOO_SEMISORT] || s->p[CUCKOO_SLOTS] == 4) &&
-           s->p[CUCKOO_UNIQUE] <= 1 && s->p[CUCKOO_GROW] <= CUCKOO_MAX_GROW &&
-           s->p[CUCKOO_MIXING] <= CUCKOO_LIGHT &&
-           s->nbytes == bly_cuckoo_nbytes(cuckoo_bits(s));
-}
-
-/* ---------------------------------------------------------------- loads */
-
-/* The whole part of the square root, bit by bit and without doubles, for
- * cuckoo_room(). */
-static uint64_t cuckoo_root(uint64_t x)
-{
-    uint64_t root = 0;
-    for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
-        if ((root | bit) * (root | bit) <= x)
-            root |= bit;
-    return root;
-}
-
-/* How many keys a table of nb buckets is planned for. The search of
- * cuckoo_table.c fills large tables of 1, 2, 4, 8 slots per bucket to 0.50,
- * 0.88, 0.97 and 0.99; `most` stays safely below that. In small tables the
- * number of keys at which they are full varies by about the square root of
- * their slots, and a few keys may by chance share too few buckets: mean, sigma
- * and few leave room for that. 2b keys always fit: two buckets are room enough
- * for any of them. In whole numbers, since the tables of a chain follow from
- * it and must be the same on every machine. */
-static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
-{
-    static const struct {
-        unsigned most, mean; /* thousandths of the slots */
-        unsigned sigma;      /* tenths of their root */
-        unsigned few;
-    } loads[] = {
-        [1] = { 400, 500, 40, 2 },
-        [2] = { 840, 885, 35, 4 },
-        [4] = { 950, 977, 13, 4 },
-        [8] = { 970, 990, 8, 4 },
-    };
-    const uint64_t nslots = nb * b;
-    /* A fingerprint of f bits offers its bucket at most 2^f - 1 partners, so
-     * with four or five bits the search soon walks in circles. */
-    const unsigned most = f == 4 ? 900 : f == 5 ? 940 : 1000;
-    const uint64_t large =
-        nslots * (most < loads[b].most ? most : loads[b].most) / 1000;
-    const uint64_t mean = nslots * loads[b].mean / 1000;
-    const uint64_t less =
-        cuckoo_root(nslots) * loads[b].sigma / 10 + loads[b].few;
-    const uint64_t small = mean > less ? mean - less : 0;
-    const uint64_t room = small < large ? small : large;
-    return room > 2 * b ? room : 2 * b;
-}
-
-/* The least even number of buckets with room for n keys. */
-static uint64_t cuckoo_buckets_for(uint64_t n, uint64_t b, uint64_t f)
-{
-    /* Double, then halve the interval: room grows with the buckets, but has no
-     * inverse in closed form. The filter's layout depends on the result, so no
-     * floating point here. */
-    uint64_t low = 0, high = 1; /* pairs of buckets: too few, enough */
-    while (cuckoo_room(2 * high, b, f) < n) {
-        low = high;
-        high *= 2;
-    }
-    while (high - low > 1) {
-        const uint64_t mid = low + (high - low) / 2;
-        if (cuckoo_room(2 * mid, b, f) < n)
-            low = mid;
-        else
-            high = mid;
-    }
-    return 2 * high;
-}
-
-/* Fingerprints shorter than this spoil the load: bucket = 2 with 4 bits is
- * full at 0.43, and 1 with 8 bits sometimes at 0.16. For 4 and 8 slots shorter
- * ones are only used where they are asked for. */
-static uint64_t cuckoo_least_bits(uint64_t b)
-{
-    return b == 1 ? 12 : b == 2 ? 8 : 6;
-}
-
-static bly_shape cuckoo_shape(uint64_t nb, uint64_t f, const bly_shape *like)
-{
-    bly_shape s = bly_shape_copy(&bly_kind_cuckoo, like);
-    s.p[CUCKOO_BUCKETS] = nb;
-    s.p[CUCKOO_BITS] = f;
-    s.nbytes = bly_cuckoo_nbytes(cuckoo_bits(&s));
-    return s;
-}
-
-/* The rate of one table with n keys. */
-static double cuckoo_table_rate(const bly_shape *s, double n)
-{
-    const double cells = (double)s->p[CUCKOO_BUCKETS] *
-                         (double)((UINT64_C(1) << s->p[CUCKOO_BITS]) - 1);
-    return -expm1(n * log1p(-2 / cells));
-}
-
-static uint64_t cuckoo_shape_room(const bly_shape *s)
-{
-    return cuckoo_room(s->p[CUCKOO_BUCKETS], s->p[CUCKOO_SLOTS],
-                       s->p[CUCKOO_BITS]);
-}
-
-/* The shape of layer i, from 0, of a filter that grows: s^(i+1) times the room
- * of its first table and i + 1 bits more in a fingerprint. False where there
- * is none so large. */
-static bool cuckoo_layer_shape(const bly_shape *root, uint32_t i,
-                               bly_shape *out)
-{
-    const uint64_t b = root->p[CUCKOO_SLOTS];
-    uint64_t n = cuckoo_shape_room(root), f = root->p[CUCKOO_BITS];
-    for (uint32_t j = 0; j <= i; j++) {
-        /* Checked at every step: 2^40 times 16 is far from an overflow. */
-        n *= root->p[CUCKOO_GROW];
-        f += f < CUCKOO_MAX_BITS;
-        if (n > CUCKOO_MAX_BUCKETS)
-            return false;
-    }
-    bly_shape like = bly_shape_copy(&bly_kind_cuckoo, root);
-    /* Only the first table grows; its layers are plain tables. */
-    like.p[CUCKOO_GROW] = 0;
-    *out = cuckoo_shape(cuckoo_buckets_for(n, b, f), f, &like);
-    return cuckoo_sane(out);
-}
-
-static double cuckoo_rate(const bly_shape *s, double n)
-{
-    if (!s->p[CUCKOO_GROW])
-        return cuckoo_table_rate(s, n);
-    /* Tables fill up in the order of their making, so each but the last has all
-     * its room in use. A key is absent from the filter where it is absent from
-     * every table. */
-    double none = 1, left = n;
-    bly_shape table = bly_shape_copy(&bly_kind_cuckoo, s);
-    for (uint32_t i = 0;; i++) {
-        const double room = (double)cuckoo_shape_room(&table);
-        bly_shape next;
-        const bool last = left <= room || i == BLY_MAX_LAYERS ||
-                          !cuckoo_layer_shape(s, i, &next);
-        none *= 1 - cuckoo_table_rate(&table, last ? left : room);
-        if (last)
-            return 1 - none;
-        left -= room;
-        table = next;
-    }
-}
-
-static bly_status cuckoo_check_options(const bly_want *w)
-{
-    const uint64_t b = w->opt[CUCKOO_SLOTS], f = w->opt[CUCKOO_BITS];
-    if (!cuckoo_slots_ok(b))
-        return bly_fail(BLY_EINVAL, "a bucket has 1, 2, 4 or 8 slots, not %llu",
-                        (unsigned long long)b);
-    if (w->opt[CUCKOO_SEMISORT] && b != 4)
-        return bly_fail(BLY_EINVAL, "semi-sorting needs buckets of 4 slots");
-    if (w->bits > CUCKOO_MAX_MEMORY)
-        return bly_fail(BLY_ERANGE, "a cuckoo filter has at most 2^48 bits");
-    if (f && b < 4 && f < cuckoo_least_bits(b))
-        return bly_fail(BLY_EINVAL,
-                        "buckets of %llu need fingerprints of at least %llu "
-                        "bits: shorter ones lead to too few buckets",
-                        (unsigned long long)b,
-                        (unsigned long long)cuckoo_least_bits(b));
-    return BLY_OK;
-}
-
-/* The chance that n keys do not find room in nb buckets of one slot: buckets
- * are the nodes and keys the edges of a random graph, half the nodes on either
- * side, and no part of it may have more edges than nodes. Of large graphs with
- * n = (1 - e) nb/2 edges, Kutzelnigg has the first term (Bipartite Random
- * Graphs and Cuckoo Hashing, 2006). The second is that of three keys with the
- * same two buckets, of which there are not as many as pairs where fingerprints
- * are short. */
-static double cuckoo_single_fails(double n, double nb, uint64_t f)
-{
-    const double m = nb / 2, e = 1 - n / m;
-    const double cells = m * (ldexp(1, (int)f) - 1);
-    if (e <= 0)
-        return 1;
-    return (2 * e * e - 5 * e + 5) * pow(1 - e, 3) /
-               (12 * pow((2 - e) * e, 2) * e * m) +
-           n * n * n / (6 * cells * cells);
-}
-
-/* Of this many plans one may fail. */
-#define CUCKOO_SINGLE_FAILS (1 / 50000.0)
-
-/* The least even number of buckets with room for w's items. cuckoo_room(), by
- * which the tables of a chain are sized for ever, is too tight for buckets of
- * one slot: one plan in 200 failed. */
-static uint64_t cuckoo_least(const bly_want *w, uint64_t f)
-{
-    const uint64_t b = w->opt[CUCKOO_SLOTS];
-    const double n = (double)w->items;
-    uint64_t low = cuckoo_buckets_for(w->items, b, f), high = low;
-    /* Two keys always fit. Where the size is given, so is the risk. */
-    if (b > 1 || n <= 2 || w->bits)
-        return low;
-    while (high < CUCKOO_MAX_BUCKETS &&
-           cuckoo_single_fails(n, (double)high, f) > CUCKOO_SINGLE_FAILS) {
-        low = high;
-        high *= 2;
-    }
-    while (high - low > 2) {
-        const uint64_t mid = (low + (high - low) / 2) / 2 * 2;
-        if (cuckoo_single_fails(n, (double)mid, f) > CUCKOO_SINGLE_FAILS)
-            low = mid;
-        else
-            high = mid;
-    }
-    return high;
-}
-
-/* The number of buckets for w with fingerprints of f bits; 0: none will do. */
-static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
-{
-    const uint64_t b = w->opt[CUCKOO_SLOTS];
-    /* The keys need room for themselves; a given size must offer that, and the
-     * rate may ask for more. */
-    const uint64_t least = cuckoo_least(w, f);
-    uint64_t nb = least;
-    if (w->bits) {
-        nb = w->bits / bly_cuckoo_width(b, f, w->opt[CUCKOO_SEMISORT] != 0) /
-             2 * 2;
-        nb = nb < CUCKOO_MAX_BUCKETS ? nb : CUCKOO_MAX_BUCKETS;
-        if (!cuckoo_hash_lasts(nb, f)) /* the rest is left unused */
-            nb = UINT64_C(1) << (64 - f);
-    } else {
-        /* The rate is close to 1 - exp(-2 n / (nb F)); solve for nb. The first
-         * table of a chain may spend only half the rate, since its successors
-         * share the other half, and it must keep to that with every slot in
-         * use, because it will be filled before the next one is made. */
-        const bool chain = w->opt[CUCKOO_GROW] != 0;
-        const double p = chain ? w->fpr / 2 : w->fpr;
-        const double cells = (double)((UINT64_C(1) << f) - 1);
-        const double want = 2 * (double)w->items / (cells * -log1p(-p));
-        if (chain && !w->opt[CUCKOO_BITS] && 2 * (double)b > cells * -log1p(-p))
-            return 0;
-        if (want > (double)CUCKOO_MAX_BUCKETS)
-            return 0;
-        if (want > (double)nb)
-            nb = ((uint64_t)ceil(want) + 2) / 2 * 2;
-    }
-    return nb >= least && nb <= CUCKOO_MAX_BUCKETS && cuckoo_hash_lasts(nb, f)
-               ? nb
-               : 0;
-}
-
-static bly_status cuckoo_plan(const bly_want *w, bly_shape *out)
-{
-    const bly_status st = cuckoo_check_options(w);
-    if (st)
-        return st;
-    const uint64_t only = w->opt[CUCKOO_BITS];
-    const uint64_t from = only ? only : cuckoo_least_bits(w->opt[CUCKOO_SLOTS]);
-    const uint64_t to = only ? only : CUCKOO_MAX_BITS;
-    bly_shape like = { 0 };
-    like.p[CUCKOO_SLOTS] = w->opt[CUCKOO_SLOTS];
-    like.p[CUCKOO_SEMISORT] = w->opt[CUCKOO_SEMISORT];
-    like.p[CUCKOO_UNIQUE] = w->opt[CUCKOO_UNIQUE];
-    like.p[CUCKOO_GROW] = w->opt[CUCKOO_GROW];
-    like.p[CUCKOO_MIXING] = w->opt[CUCKOO_MIXING];
-
-    double best = INFINITY; /* bits where the rate is given, else the rate */
-    /* Longer fingerprints mean fewer false positives per bucket, but fewer
-     * buckets in the same memory. There are few lengths, so all are tried. */
-    for (uint64_t f = from; f <= to; f++) {
-        const uint64_t nb = cuckoo_fit(w, f);
-        if (!nb)
-            continue;
-        const bly_shape s = cuckoo_shape(nb, f, &like);
-        const double cost = w->bits ? cuckoo_table_rate(&s, (double)w->items)
-                                    : (double)cuckoo_bits(&s);
-        if (cost < best) {
-            best = cost;
-            *out = s;
-        }
-    }
-    if (best < INFINITY)
-        return BLY_OK;
-    if (w->bits)
-        return bly_fail(BLY_EINVAL,
-                        "%llu bits are too few for %llu fingerprints of %llu "
-                        "bits or more",
-                        (unsigned long long)w->bits,
-                        (unsigned long long)w->items, (unsigned long long)from);
-    return bly_fail(BLY_ERANGE,
-                    "a cuckoo filter has fingerprints of at most 32 bits and "
-                    "2^40 buckets, and takes both from 64 bits: ask for fewer "
-                    "items or a higher rate");
-}
-
-static void cuckoo_describe(const bly_shape *s, const bly_want *w,
-                            const bly_filter *f, bly_facts *out)
-{
-    const double nslots = (double)(s->p[CUCKOO_BUCKETS] * s->p[CUCKOO_SLOTS]);
-    const double n = (double)(w ? w->items : f->items);
-    bly_fact_real(out, "load_at_capacity", n / nslots);
-    bly_fact_uint(out, "room", cuckoo_shape_room(s));
-    if (s->p[CUCKOO_GROW]) /* p/2 + p/4 + ..., with every slot in use */
-        bly_fact_real(out, "fpr_bound", 2 * cuckoo_table_rate(s, nslots));
-}
-
 /* ----------------------------------------------------------------- asking */
 
-static bly_cuckoo_table cuckoo_table_of(const bly_filter *f)
+bly_cuckoo_table bly_cuckoo_filter_table(const bly_filter *f)
 {
     const uint64_t *p = f->shape.p;
     return bly_cuckoo_table_of(
@@ -474,7 +119,7 @@ static bly_status cuckoo_open(bly_filter *f)
 static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
                        uint64_t *maybe)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     bly_cuckoo_best()->has(&t, h, n, maybe);
     /* Layers only add to the answers: maybe is ORed, never cleared. */
     for (uint32_t i = 0; i < f->nlayers; i++)
@@ -484,7 +129,7 @@ static void cuckoo_has(const bly_filter *f, const uint64_t *h, size_t n,
 static void cuckoo_reach(const bly_filter *f, const uint64_t *h, size_t n,
                          uint64_t *bad)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     for (size_t i = 0; i < n; i++) {
         const bly_cuckoo_key key = bly_cuckoo_locate(&t, h[i]);
         /* Both buckets: even a "no" depends on all their bytes. */
@@ -499,7 +144,7 @@ static void cuckoo_reach(const bly_filter *f, const uint64_t *h, size_t n,
 
 static bool cuckoo_has_one(const bly_filter *f, uint64_t h)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), t.sorted,
                           t.nwords == 1);
 }
@@ -532,7 +177,7 @@ cuckoo_add_looking(const bly_filter *f, const bly_filter *table,
                    const uint64_t *h, size_t n, size_t from, uint64_t *fresh,
                    uint64_t *nstored, bool single)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(table);
     const bool unique = f->shape.p[CUCKOO_UNIQUE] != 0;
     bly_cuckoo_stream q;
     size_t i = 0;
@@ -559,7 +204,7 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                                const uint64_t *h, size_t n, size_t from,
                                uint64_t *fresh, size_t *ndone)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(table);
     uint64_t nstored = 0;
     size_t done;
     if (!fresh && !f->shape.p[CUCKOO_UNIQUE])
@@ -583,14 +228,13 @@ static cuckoo_stop cuckoo_fill(bly_filter *f, bly_filter *table,
                : CUCKOO_NO_ROOM;
 }
 
-/* One table more. */
-static bly_status cuckoo_grow(bly_filter *f)
+bly_status bly_cuckoo_grow(bly_filter *f)
 {
     bly_shape s;
     bly_filter *layer;
     bly_setting set = bly_setting_of(f);
     if (f->nlayers == BLY_MAX_LAYERS ||
-        !cuckoo_layer_shape(&f->shape, f->nlayers, &s))
+        !bly_cuckoo_layer_shape(&f->shape, f->nlayers, &s))
         return bly_fail(BLY_EFULL, "the filter is full, and cannot grow any "
                                    "more");
     /* Before anything is made, so that a refusal costs nothing. */
@@ -602,15 +246,10 @@ static bly_status cuckoo_grow(bly_filter *f)
                         (unsigned long long)f->extra->max_bytes);
     /* A layer is saved with its own capacity and rate, as if it had been
      * planned for exactly what fits. */
-    set.items = cuckoo_shape_room(&s);
-    set.fpr = cuckoo_table_rate(&s, (double)set.items);
+    set.items = bly_cuckoo_shape_room(&s);
+    set.fpr = bly_cuckoo_table_rate(&s, (double)set.items);
     const bly_status st = bly_filter_make(f->kind, &s, &set, &layer);
     return st ? st : bly_filter_push(f, layer);
-}
-
-static bly_filter *cuckoo_part(bly_filter *f, uint32_t i)
-{
-    return i ? f->layer[i - 1] : f;
 }
 
 /* The first table from number *part on with room, for how many; 0: none, and
@@ -619,7 +258,7 @@ static uint64_t cuckoo_left(bly_filter *f, uint32_t *part)
 {
     for (; *part <= f->nlayers; ++*part) {
         const bly_filter *t = cuckoo_part(f, *part);
-        const uint64_t room = cuckoo_shape_room(&t->shape);
+        const uint64_t room = bly_cuckoo_shape_room(&t->shape);
         if (room > t->state[0])
             return room - t->state[0];
     }
@@ -642,7 +281,7 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
             part = skip ? part + 1 : 0;
             uint64_t room = cuckoo_left(f, &part);
             if (!room) {
-                const bly_status st = cuckoo_grow(f);
+                const bly_status st = bly_cuckoo_grow(f);
                 if (st)
                     return st;
                 /* Just one key: the next round looks at the tables again and
@@ -675,7 +314,7 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
 /* The first table; a filter that grew has more of them. */
 static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     bly_cuckoo_stream q;
     for (size_t i = 0; i < n; i += BLY_CUCKOO_FAR)
         bly_cuckoo_stream_open(&q, &t, h + i, n - i);
@@ -714,19 +353,27 @@ cuckoo_plain_table(const bly_filter *f, unsigned literal)
     };
 }
 
+/* The view of such a table, but for the seed. */
+BLY_ONE_BODY bly_view_cuckoo cuckoo_view_of(const bly_cuckoo_table *t)
+{
+    return (bly_view_cuckoo){
+        .buckets = t->data,
+        .nbuckets = t->nb,
+        .nbits = t->nbits,
+        .nprints = t->nprints,
+        .ones = t->ones,
+        .highs = t->highs,
+        .width = t->width,
+        .light = t->light,
+        .usual = t->light && t->width % 8 == 0,
+    };
+}
+
 /* As by a view: buckets of whole bytes are counted in bytes. */
 BLY_ONE_BODY bool cuckoo_has_of(const bly_filter *f, uint64_t h, unsigned bits)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
-    const bly_view_cuckoo v = {
-        .buckets = t.data,
-        .nbuckets = t.nb,
-        .nbits = t.nbits,
-        .nprints = t.nprints,
-        .ones = t.ones,
-        .highs = t.highs,
-        .width = t.width,
-    };
+    const bly_view_cuckoo v = cuckoo_view_of(&t);
     return bly_cuckoo_in_(&v, h, bits && bits * 4 % 8 == 0 ? 1 : 8, t.light);
 }
 
@@ -740,7 +387,7 @@ static __attribute__((noinline)) bool cuckoo_in_layers(const bly_filter *f,
 /* Where there are layers, there is no aid. */
 BLY_ONE_BODY bool cuckoo_has_grown_body(const bly_filter *f, uint64_t h)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     return bly_cuckoo_has(&t, bly_cuckoo_locate(&t, h), false, true) ||
            cuckoo_in_layers(f, h);
 }
@@ -785,7 +432,7 @@ BLY_ONE_HAS(cuckoo_has_grown, cuckoo_has_grown_body)
 
 static void cuckoo_one(const bly_filter *f, bly_one *out)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     if (!bly_cuckoo_single(&t))
         return;
     if (f->shape.p[CUCKOO_GROW]) {
@@ -809,21 +456,11 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
 {
     if (!bly_filter_viewed(f, &bly_kind_cuckoo, out) || f->shape.p[CUCKOO_GROW])
         return false;
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     if (!bly_cuckoo_single(&t))
         return false;
-    *out = (bly_view_cuckoo){
-        .buckets = t.data,
-        .nbuckets = t.nb,
-        .nbits = t.nbits,
-        .nprints = t.nprints,
-        .ones = t.ones,
-        .highs = t.highs,
-        .turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed)),
-        .width = t.width,
-        .light = t.light,
-        .usual = t.light && t.width % 8 == 0,
-    };
+    *out = cuckoo_view_of(&t);
+    out->turned = f->extra->turned;
     return true;
 }
 
@@ -840,7 +477,7 @@ static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
 
 static bool cuckoo_take_one(bly_filter *table, uint64_t h)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(table);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(table);
     const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
     const bool taken = bly_cuckoo_single(&t) ? bly_cuckoo_take(&t, key, true)
                                              : bly_cuckoo_take(&t, key, false);
@@ -890,7 +527,7 @@ static void cuckoo_remove_all_grown(bly_filter *f, const uint64_t *h, size_t n,
 static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     if (f->shape.p[CUCKOO_UNIQUE]) {
         cuckoo_refuse(f, h, n, each);
         return;
@@ -911,182 +548,6 @@ static void cuckoo_remove(bly_filter *f, const uint64_t *h, size_t n,
     bly_filter_removed(f, taken);
 }
 
-/* -------------------------------------------------------------------- sets */
-
-/* A cell is a fingerprint with its pair of buckets. There are nb/2 (2^f - 1) of
- * them, and a key belongs to one, wherever its fingerprint has moved. */
-static double cuckoo_cells(const bly_shape *s)
-{
-    return (double)s->p[CUCKOO_BUCKETS] / 2 *
-           (double)((UINT64_C(1) << s->p[CUCKOO_BITS]) - 1);
-}
-
-static bly_cuckoo_key cuckoo_key_in(const bly_cuckoo_table *t, uint64_t bit,
-                                    uint32_t fp)
-{
-    return (bly_cuckoo_key){ .at1 = bit,
-                             .at2 = bly_cuckoo_other(t, bit, fp),
-                             .fp = fp };
-}
-
-static unsigned cuckoo_copies_in(const bly_cuckoo_table *t, uint64_t bit,
-                                 uint32_t fp)
-{
-    uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-    unsigned n = 0;
-    bly_cuckoo_read(t, bit, s);
-    for (unsigned j = 0; j < t->b; j++)
-        n += s[j] == fp;
-    return n;
-}
-
-/* Copies in a cell. */
-static unsigned cuckoo_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
-{
-    return cuckoo_copies_in(t, key.at1, key.fp) +
-           cuckoo_copies_in(t, key.at2, key.fp);
-}
-
-/* Store the fingerprints of src in dst, a table of the same shape. */
-static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
-{
-    const bly_cuckoo_table to = cuckoo_table_of(dst);
-    const bly_cuckoo_table from = cuckoo_table_of(src);
-    const bool unique = dst->shape.p[CUCKOO_UNIQUE] != 0;
-    for (uint64_t bit = 0; bit < from.nbits; bit += from.width) {
-        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(&from, bit, s);
-        for (unsigned j = 0; j < from.b; j++) {
-            /* Nobody knows the keys any more, but a bucket and what is in it
-             * are enough: tables of one shape have the same bucket pairs. */
-            const bly_cuckoo_key key = cuckoo_key_in(&to, bit, s[j]);
-            if (!s[j] || (unique && cuckoo_copies(&to, key)))
-                continue;
-            if (!bly_cuckoo_place(&to, key, false))
-                return false;
-            dst->state[0]++;
-        }
-    }
-    return true;
-}
-
-/* Table by table, since fingerprints of one length do not become those of
- * another. Copies add up, as if the keys had been added: two keys may share a
- * cell, and each must leave its own copy when it is removed. */
-static bly_status cuckoo_merge(bly_filter *dst, const bly_filter *src)
-{
-    /* Into a copy, since the last fingerprint may turn out not to fit, and a
-     * failed merge must leave dst as it was. */
-    bly_filter *both;
-    bly_status st = bly_filter_copy(dst, &both);
-    for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
-        if (i > both->nlayers)
-            st = cuckoo_grow(both);
-        if (st)
-            break;
-        bly_filter *const part = cuckoo_part(both, i);
-        const bly_filter *const from = i ? src->layer[i - 1] : src;
-        const uint64_t before = part->state[0];
-        if (!cuckoo_pour(part, from))
-            st = bly_fail(BLY_EFULL,
-                          "the fingerprints of both do not fit into a table "
-                          "for %llu keys: build both for as many as they have "
-                          "together",
-                          (unsigned long long)cuckoo_shape_room(&part->shape));
-        if (part != both)
-            bly_filter_added(part, part->state[0] - before);
-        bly_filter_added(both, part->state[0] - before);
-    }
-    if (st) {
-        bly_free(both);
-        return st;
-    }
-    return bly_become(dst, both);
-}
-
-static bly_status cuckoo_one_table(const bly_filter *a, const bly_filter *b)
-{
-    return a->nlayers || b->nlayers
-               ? bly_fail(BLY_ENOTSUP,
-                          "cuckoo filters that have grown cannot be "
-                          "intersected or compared: a key may be in different "
-                          "tables of them (build them large enough)")
-               : BLY_OK;
-}
-
-/* Of each cell as many copies as both have. */
-static bly_status cuckoo_intersect(bly_filter *dst, const bly_filter *src)
-{
-    const bly_cuckoo_table a = cuckoo_table_of(dst), b = cuckoo_table_of(src);
-    const bly_status st = cuckoo_one_table(dst, src);
-    if (st)
-        return st;
-    for (uint64_t bit = 0; bit < a.nbits; bit += a.width) {
-        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(&a, bit, s);
-        for (unsigned j = 0; j < a.b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(&a, bit, s[j]);
-            /* One copy goes at a time, and those that are left are counted anew
-             * at the next slot of the cell. So the walk may remove as it goes
-             * and stops at what b has. */
-            if (s[j] && cuckoo_copies(&a, key) > cuckoo_copies(&b, key)) {
-                bly_cuckoo_exchange(&a, bit, s[j], 0);
-                dst->state[0]--;
-            }
-        }
-    }
-    bly_filter_at_most(dst, dst->state[0]);
-    return BLY_OK;
-}
-
-/* Is slot j of a bucket the first in which its cell is met? */
-static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
-                         const uint32_t *s, unsigned j)
-{
-    for (unsigned k = 0; k < j; k++)
-        if (s[k] == key.fp)
-            return false;
-    /* at1 is the bucket that is being read. The cell was met before if the
-     * other bucket comes earlier and has a copy. */
-    return key.at1 < key.at2 || !cuckoo_copies_in(t, key.at2, key.fp);
-}
-
-/* The cells that a has, and of them those that b has too. */
-static double cuckoo_used(const bly_cuckoo_table *a, const bly_cuckoo_table *b,
-                          double *both)
-{
-    double used = 0;
-    *both = 0;
-    for (uint64_t bit = 0; bit < a->nbits; bit += a->width) {
-        uint32_t s[BLY_CUCKOO_MAX_SLOTS];
-        bly_cuckoo_read(a, bit, s);
-        for (unsigned j = 0; j < a->b; j++) {
-            const bly_cuckoo_key key = cuckoo_key_in(a, bit, s[j]);
-            if (!s[j] || !cuckoo_first(a, key, s, j))
-                continue;
-            used++;
-            *both += cuckoo_copies(b, key) > 0;
-        }
-    }
-    return used;
-}
-
-static bly_status cuckoo_compare(const bly_filter *a, const bly_filter *b,
-                                 bly_likeness *out)
-{
-    const bly_cuckoo_table ta = cuckoo_table_of(a), tb = cuckoo_table_of(b);
-    const bly_status st = cuckoo_one_table(a, b);
-    if (st)
-        return st;
-    double both;
-    /* The cells in both are the same number whichever table is walked. */
-    bly_ones used = { .b = cuckoo_used(&tb, &ta, &both) };
-    used.a = cuckoo_used(&ta, &tb, &both);
-    used.either = used.a + used.b - both;
-    bly_likeness_of_prints(&used, cuckoo_cells(&a->shape), out);
-    return BLY_OK;
-}
-
 /* ---------------------------------------------------------------- knowing */
 
 static uint64_t cuckoo_nslots(const bly_filter *f)
@@ -1103,7 +564,8 @@ static bool cuckoo_sound(const bly_filter *f)
         bly_shape s;
         /* The layers of a file must be exactly those that growing would have
          * made: merging goes table by table and relies on it. */
-        if (layer->kind != f->kind || !cuckoo_layer_shape(&f->shape, i, &s) ||
+        if (layer->kind != f->kind ||
+            !bly_cuckoo_layer_shape(&f->shape, i, &s) ||
             memcmp(layer->shape.p, s.p,
                    bly_kind_room(f->kind) * sizeof s.p[0]) != 0)
             return false;
@@ -1115,12 +577,12 @@ static bool cuckoo_sound(const bly_filter *f)
  * written, and nothing behind the last. */
 static bool cuckoo_check(const bly_filter *f)
 {
-    const bly_cuckoo_table t = cuckoo_table_of(f);
+    const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
     uint64_t nstored;
     bly_cuckoo_prepare();
     return bly_cuckoo_check(&t, &nstored) && nstored == f->state[0] &&
            bly_bits_tail_clear((const uint64_t *)(const void *)f->data,
-                               cuckoo_bits(&f->shape),
+                               bly_cuckoo_bits(&f->shape),
                                (size_t)(f->shape.nbytes / 8));
 }
 
@@ -1141,7 +603,7 @@ static void cuckoo_stat(const bly_filter *f, bly_stats *out)
         nkeys += cuckoo_keys(t);
         nstored += (double)t->state[0];
         nslots += (double)cuckoo_nslots(t);
-        none *= 1 - cuckoo_table_rate(&t->shape, (double)t->state[0]);
+        none *= 1 - bly_cuckoo_table_rate(&t->shape, (double)t->state[0]);
     }
     out->items_estimate = nkeys;
     /* Without `unique` every key has a copy, and the count is exact. With it,
@@ -1159,11 +621,11 @@ const bly_kind bly_kind_cuckoo = {
     .params = cuckoo_params,
     .nparams = sizeof cuckoo_params / sizeof cuckoo_params[0],
     .nstate = 1,
-    .plan = cuckoo_plan,
-    .sane = cuckoo_sane,
-    .rate = cuckoo_rate,
-    .bits = cuckoo_bits,
-    .describe = cuckoo_describe,
+    .plan = bly_cuckoo_plan,
+    .sane = bly_cuckoo_sane,
+    .rate = bly_cuckoo_rate,
+    .bits = bly_cuckoo_bits,
+    .describe = bly_cuckoo_describe,
     .sound = cuckoo_sound,
     .check = cuckoo_check,
     .reach = BLY_SYSTEM(cuckoo_reach),
@@ -1174,7 +636,7 @@ const bly_kind bly_kind_cuckoo = {
     .has = cuckoo_has,
     .fetch = BLY_SYSTEM(cuckoo_fetch),
     .remove = cuckoo_remove,
-    .merge = cuckoo_merge,
-    .intersect = cuckoo_intersect,
-    .compare = cuckoo_compare, /* no .fold: see above */
+    .merge = bly_cuckoo_merge,
+    .intersect = bly_cuckoo_intersect,
+    .compare = bly_cuckoo_compare, /* no .fold: see above */
 };

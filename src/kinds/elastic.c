@@ -4,8 +4,8 @@
  * A scalable filter makes its next layer for keys that may come, and pays for
  * those that have not. Here memory follows the keys. They are fingerprints in
  * tables as those of quotient.c, and a table is written anew, a twentieth
- * larger, whenever it is full: for that no key is needed, since a fingerprint
- * of m bits stays what it is while slots become more,
+ * larger, whenever it is full (elastic_grow.c). That takes no key, since a
+ * fingerprint of m bits stays what it is while slots become more,
  *
  *     F = the first m bits of the hash
  *     F scaled to slots * 2^r  ->  a home slot, and r bits that are stored
@@ -62,35 +62,15 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "kinds/filter.h"
-#include "engine/quotient_table.h"
+#include "kinds/elastic.h"
 
-enum {
-    ELASTIC_FIRST,
-    ELASTIC_PRINT,
-    ELASTIC_LEVEL,
-    ELASTIC_GROWTH,
-    ELASTIC_TABLES,
-    ELASTIC_SLOTS,
-    ELASTIC_REMOVAL,
-    ELASTIC_JOINED
-};
-enum { ELASTIC_BEFORE = BLY_QUOTIENT_SUMS }; /* in the state */
-
-#define ELASTIC_MAX_SLOTS (UINT64_C(1) << 40)
 #define ELASTIC_MAX_PRINT 62 /* slots * 2^r is below twice that: one word */
-#define ELASTIC_MAX_TABLES 64
 #define ELASTIC_MAX_GROWTH 256
 #define ELASTIC_LOAD 0.95 /* bly_quotient_most() has it in whole numbers */
 
 /* Slots of the first table, if a rate is asked for. Starting smaller, a filter
  * would have many tables before its size matters to anyone. */
 #define ELASTIC_MIN_FIRST 4096
-
-/* A table that is written anew gets one twentieth of all slots more, so each
- * key that is added pays for moving some twenty others. Smaller steps would
- * save memory and move more. */
-#define ELASTIC_STEP 20
 
 static const bly_param elastic_params[] = {
     [ELASTIC_FIRST] =
@@ -133,19 +113,8 @@ static unsigned elastic_log2(uint64_t x)
     return 63 - (unsigned)__builtin_clzll(x);
 }
 
-/* Table number i, if it has so many slots. */
-typedef struct elastic_size {
-    uint64_t most;   /* slots that it may reach */
-    uint64_t slots;  /* those it has */
-    uint64_t nbytes; /* of it */
-    unsigned print;  /* m */
-    unsigned r;
-} elastic_size;
-
-/* False where hashes are too short for it, or it is too large for any machine.
- * slots: 0 is all it may reach. */
-static bool elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
-                          elastic_size *out)
+bool bly_elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
+                       elastic_size *out)
 {
     const uint64_t first = s->p[ELASTIC_FIRST], level = s->p[ELASTIC_LEVEL];
     const uint64_t up = i * elastic_log2(s->p[ELASTIC_GROWTH]);
@@ -171,44 +140,28 @@ static bool elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
     return true;
 }
 
-/* Bytes of all tables; 0 where one cannot be. */
-static uint64_t elastic_nbytes(const bly_shape *s)
+uint64_t bly_elastic_nbytes(const bly_shape *s)
 {
     const uint64_t last = s->p[ELASTIC_TABLES] - 1;
     elastic_size size;
     uint64_t sum = 0;
     for (uint64_t i = 0; i <= last; i++) {
-        if (!elastic_sized(s, i, i < last ? 0 : s->p[ELASTIC_SLOTS], &size))
+        if (!bly_elastic_sized(s, i, i < last ? 0 : s->p[ELASTIC_SLOTS], &size))
             return 0;
         sum += size.nbytes;
     }
     return sum;
 }
 
-/* Walks the tables of a filter, from the newest to the oldest. */
-typedef struct elastic_walk {
-    const bly_filter *f;
-    uint64_t i, at; /* tables still to come, and where they end */
-    elastic_size size;
-    bly_quotient_table t;
-} elastic_walk;
-
-static elastic_walk elastic_walk_of(const bly_filter *f)
-{
-    return (elastic_walk){ .f = f,
-                           .i = f->shape.p[ELASTIC_TABLES],
-                           .at = f->shape.nbytes };
-}
-
-static bool elastic_next(elastic_walk *w)
+bool bly_elastic_next(elastic_walk *w)
 {
     /* Only the newest table may still have fewer slots than it can reach.
      * Tables lie one behind the other, so walking back from the end needs sizes
      * only, no directory. */
     const bool newest = w->i == w->f->shape.p[ELASTIC_TABLES];
     if (w->i == 0 ||
-        !elastic_sized(&w->f->shape, w->i - 1,
-                       newest ? w->f->shape.p[ELASTIC_SLOTS] : 0, &w->size))
+        !bly_elastic_sized(&w->f->shape, w->i - 1,
+                           newest ? w->f->shape.p[ELASTIC_SLOTS] : 0, &w->size))
         return false;
     w->i--;
     w->at -= w->size.nbytes;
@@ -220,34 +173,6 @@ static bool elastic_next(elastic_walk *w)
 static uint64_t elastic_cut(const elastic_size *size, uint64_t h)
 {
     return h & UINT64_MAX << (64 - size->print);
-}
-
-/* The cut hash of an entry: the fingerprint F that is scaled to it. False where
- * there is none, in a damaged table. The range is from 2^m to below 2^(m+1), so
- * from one F to the next the entry rises by one or two. A division of doubles
- * comes near; going on by half of what is missing never goes too far, and
- * halves it at least. */
-static bool elastic_uncut(const elastic_size *size, const bly_quotient_table *t,
-                          uint64_t entry, uint64_t *h)
-{
-    const unsigned shift = 64 - size->print;
-    const uint64_t last = UINT64_MAX >> shift;
-    const double near =
-        ldexp((double)entry, (int)size->print) / (double)t->range;
-    uint64_t F = near < (double)last ? (uint64_t)near : last;
-    for (int i = 0; i < 64; i++) {
-        const uint64_t is = bly_scale(F << shift, t->range);
-        if (is == entry) {
-            *h = F << shift;
-            return true;
-        }
-        const uint64_t off = is < entry ? entry - is : is - entry;
-        const uint64_t by = off < 2 ? 1 : off / 2;
-        if (is < entry ? by > last - F : by > F)
-            return false;
-        F = is < entry ? F + by : F - by;
-    }
-    return false;
 }
 
 /* ------------------------------------------------------------------ shapes */
@@ -268,7 +193,7 @@ static bool elastic_sane(const bly_shape *s)
            slots >= BLY_RUNS_BLOCK && slots <= ELASTIC_MAX_SLOTS &&
            s->p[ELASTIC_REMOVAL] <= 1 &&
            s->p[ELASTIC_JOINED] <= ELASTIC_MAX_TABLES && s->nbytes != 0 &&
-           s->nbytes == elastic_nbytes(s);
+           s->nbytes == bly_elastic_nbytes(s);
 }
 
 /* The least power of two that is not below x. */
@@ -314,7 +239,7 @@ static bly_status elastic_for_rate(const bly_want *w, bly_shape *s)
         (uint64_t)(w->given[ELASTIC_LEVEL]
                        ? least
                        : fmax(least, fmin(level - 1, ELASTIC_MAX_TABLES)));
-    s->nbytes = elastic_nbytes(s);
+    s->nbytes = bly_elastic_nbytes(s);
     if (!s->nbytes)
         return bly_fail(BLY_ERANGE,
                         "fingerprints would be too long for so few slots: ask "
@@ -329,7 +254,7 @@ static bly_status elastic_for_bits(const bly_want *w, bly_shape *s)
     for (uint64_t m = ELASTIC_MAX_PRINT; m > elastic_log2(s->p[ELASTIC_FIRST]);
          m--) {
         s->p[ELASTIC_PRINT] = m;
-        s->nbytes = elastic_nbytes(s);
+        s->nbytes = bly_elastic_nbytes(s);
         if (s->nbytes && s->nbytes <= w->bits / 8)
             return BLY_OK;
     }
@@ -370,7 +295,7 @@ static double elastic_rate(const bly_shape *s, double n)
 {
     elastic_size size;
     double pass = 0;
-    for (uint64_t i = 0; n > 0 && elastic_sized(s, i, 0, &size); i++) {
+    for (uint64_t i = 0; n > 0 && bly_elastic_sized(s, i, 0, &size); i++) {
         const double most = (double)bly_quotient_most(size.most);
         pass += fmin(n, most) * log1p(-ldexp(1, -(int)size.print));
         n -= most;
@@ -386,142 +311,13 @@ static void elastic_describe(const bly_shape *s, const bly_want *w,
     double room = 0;
     bly_fact_real(out, "fpr_bound", elastic_bound(s));
     for (uint64_t i = 0; i < s->p[ELASTIC_LEVEL]; i++)
-        if (elastic_sized(s, i, 0, &size))
+        if (bly_elastic_sized(s, i, 0, &size))
             room += (double)bly_quotient_most(size.most);
     bly_fact_real(out, "items_of_level", room);
     if (f)
         bly_fact_uint(out, "fingerprints",
                       f->state[ELASTIC_BEFORE] +
                           f->state[BLY_QUOTIENT_DISTINCT]);
-}
-
-/* ----------------------------------------------------------------- growing */
-
-/* The newest table of f, written with more slots to that of the larger g. */
-static bly_status elastic_spread(const bly_filter *f, bly_filter *g)
-{
-    elastic_walk from = elastic_walk_of(f), to = elastic_walk_of(g);
-    if (!elastic_next(&from) || !elastic_next(&to))
-        return bly_fail(BLY_EFORMAT, "damaged");
-    bly_quotient_walk w = bly_quotient_walk_of(&from.t);
-    bly_quotient_writer out = bly_quotient_writer_of(&to.t, g->state);
-    /* The older tables lie before the newest and stay as they are. */
-    memcpy(g->data, f->data, (size_t)from.at);
-    g->state[ELASTIC_BEFORE] = f->state[ELASTIC_BEFORE];
-    /* Scaling keeps the order, so the sorted entries of the old table are those
-     * of the new one, written from front to back. */
-    while (bly_quotient_walk_next(&w)) {
-        uint64_t h;
-        if (!elastic_uncut(&from.size, &from.t, w.F, &h))
-            return bly_fail(BLY_EFORMAT,
-                            "damaged: an entry is nobody's "
-                            "fingerprint (restore it from a copy)");
-        const bly_status st =
-            bly_quotient_write(&out, bly_scale(h, to.t.range), w.count);
-        if (st)
-            return st;
-    }
-    return bly_quotient_write_end(&out);
-}
-
-/* The newest table of f is left as it is; g has an empty one more. */
-static bly_status elastic_seal(const bly_filter *f, bly_filter *g)
-{
-    memcpy(g->data, f->data, (size_t)f->shape.nbytes);
-    g->state[ELASTIC_BEFORE] =
-        f->state[ELASTIC_BEFORE] + f->state[BLY_QUOTIENT_DISTINCT];
-    return BLY_OK;
-}
-
-/* The shape after this one. False: there is none. */
-static bool elastic_after(const bly_shape *s, bly_shape *out)
-{
-    elastic_size size;
-    const uint64_t last = s->p[ELASTIC_TABLES] - 1;
-    uint64_t slots = s->p[ELASTIC_SLOTS], before = 0;
-    *out = *s;
-    if (!elastic_sized(s, last, slots, &size))
-        return false;
-    /* All slots are about those of the newest table and the one before it,
-     * since older tables are smaller by powers of the growth. A new table
-     * starts from nothing; elastic_nbytes() checks what it may have. */
-    if (slots == size.most) {
-        if (++out->p[ELASTIC_TABLES] > ELASTIC_MAX_TABLES)
-            return false;
-        before = slots;
-        slots = 0;
-        size.most = ELASTIC_MAX_SLOTS;
-    } else if (last) {
-        before = size.most / s->p[ELASTIC_GROWTH];
-    }
-    /* A twentieth, rounded up to whole blocks, and at least one block. */
-    const uint64_t more = (slots + before) / ELASTIC_STEP + BLY_RUNS_BLOCK - 1;
-    slots += (more > BLY_RUNS_BLOCK ? more : BLY_RUNS_BLOCK) / BLY_RUNS_BLOCK *
-             BLY_RUNS_BLOCK;
-    out->p[ELASTIC_SLOTS] = slots < size.most ? slots : size.most;
-    out->nbytes = elastic_nbytes(out);
-    return out->nbytes != 0;
-}
-
-/* Would the newest table still be less than three quarters full in this shape?
- * If it has no room even so, its keys crowd into one place. */
-static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
-{
-    const uint64_t most = bly_quotient_most(s->p[ELASTIC_SLOTS]);
-    return s->p[ELASTIC_TABLES] == f->shape.p[ELASTIC_TABLES] &&
-           f->state[BLY_QUOTIENT_USED] < most - most / 4;
-}
-
-/* The layers of f are those of g from now on, which takes its place. */
-static void elastic_hand_over(bly_filter *f, bly_filter *g)
-{
-    g->layer = f->layer;
-    g->nlayers = f->nlayers;
-    g->places = f->places;
-    f->layer = NULL;
-    f->nlayers = 0;
-    f->places = 0;
-}
-
-/* Room for more keys. Chosen keys can crowd into one place, so that a table is
- * full long before its time, even when it is written anew. Then it is made
- * larger again, but not without end: a few such keys must not take all memory.
- * f stays as it is until its successor is complete. */
-static bly_status elastic_grow(bly_filter *f)
-{
-    const bly_setting set = bly_setting_of(f);
-    bly_shape next = bly_shape_of(f);
-    bly_status st;
-    do {
-        bly_filter *g;
-        if (elastic_crowded(f, &next))
-            return bly_fail(BLY_EFULL, "the filter is full: too many keys in "
-                                       "one place (where keys are chosen by "
-                                       "others, build a keyed one)");
-        if (!elastic_after(&next, &next))
-            return bly_fail(BLY_EFULL, "the filter is full: its tables cannot "
-                                       "grow further (build a new one)");
-        if (f->extra->max_bytes && next.nbytes > f->extra->max_bytes)
-            return bly_fail(BLY_EFULL,
-                            "to grow, the filter would need %llu bytes, the "
-                            "limit is %llu",
-                            (unsigned long long)next.nbytes,
-                            (unsigned long long)f->extra->max_bytes);
-        st = bly_filter_make(f->kind, &next, &set, &g);
-        if (st)
-            return st;
-        g->nadded = f->nadded;
-        const bool sealed =
-            next.p[ELASTIC_TABLES] != f->shape.p[ELASTIC_TABLES];
-        st = sealed ? elastic_seal(f, g) : elastic_spread(f, g);
-        if (!st) {
-            elastic_hand_over(f, g);
-            return bly_become(f, g);
-        }
-        /* Full again although larger: crowded keys. Try the next size. */
-        bly_free(g);
-    } while (st == BLY_EFULL);
-    return st;
 }
 
 /* -------------------------------------------------------- asking and adding */
@@ -543,7 +339,7 @@ static void elastic_ask_own(const bly_filter *f, const uint64_t *h, size_t n,
     }
     /* The newest table first: it has most keys. Those that it does not have
      * move up in left[], without a branch, and go on to older tables. */
-    for (elastic_walk w = elastic_walk_of(f); n > 0 && elastic_next(&w);) {
+    for (elastic_walk w = elastic_walk_of(f); n > 0 && bly_elastic_next(&w);) {
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
             cut[i] = elastic_cut(&w.size, left[i]);
@@ -586,7 +382,7 @@ static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
     uint64_t nfresh = 0;
     size_t i = 0, one;
     elastic_ask(f, h, n, known);
-    if (!elastic_next(&w))
+    if (!bly_elastic_next(&w))
         return 0;
     for (; i < n; i++) {
         const uint64_t cut = elastic_cut(&w.size, h[i]);
@@ -616,7 +412,7 @@ static size_t elastic_count_group(bly_filter *f, const uint64_t *h, size_t n,
     size_t done = 0;
     if (fresh)
         elastic_ask(f, h, n, known);
-    if (!elastic_next(&w))
+    if (!bly_elastic_next(&w))
         return 0;
     for (size_t i = 0; i < n; i++)
         cut[i] = elastic_cut(&w.size, h[i]);
@@ -644,7 +440,7 @@ static bly_status elastic_add(bly_filter *f, const uint64_t *h, size_t n,
         from += done;
         /* The key that found no room is tried again in the larger table. */
         if (done < ng)
-            st = elastic_grow(f);
+            st = bly_elastic_grow(f);
     }
     *ndone = from;
     return st;
@@ -666,7 +462,7 @@ static unsigned elastic_matches(bly_filter *part, uint64_t h,
                                 elastic_walk *only)
 {
     unsigned n = 0;
-    for (elastic_walk w = elastic_walk_of(part); elastic_next(&w);) {
+    for (elastic_walk w = elastic_walk_of(part); bly_elastic_next(&w);) {
         const uint64_t cut = elastic_cut(&w.size, h);
         uint64_t hit = 0;
         bly_quotient_best()->has(&w.t, &cut, 1, &hit);
@@ -718,175 +514,6 @@ static void elastic_remove(bly_filter *f, const uint64_t *h, size_t n,
     bly_filter_removed(f, removed);
 }
 
-/* ----------------------------------------------------------------- merging */
-
-static bool elastic_akin(const bly_shape *a, const bly_shape *b)
-{
-    return a->p[ELASTIC_FIRST] == b->p[ELASTIC_FIRST] &&
-           a->p[ELASTIC_PRINT] == b->p[ELASTIC_PRINT] &&
-           a->p[ELASTIC_LEVEL] == b->p[ELASTIC_LEVEL] &&
-           a->p[ELASTIC_GROWTH] == b->p[ELASTIC_GROWTH] &&
-           a->p[ELASTIC_REMOVAL] == b->p[ELASTIC_REMOVAL];
-}
-
-/* Walks the one table of a filter: the cut hash of each entry. */
-typedef struct elastic_list {
-    elastic_walk table;
-    bly_quotient_walk entries;
-    uint64_t h;
-    bool more, bad;
-} elastic_list;
-
-static void elastic_list_next(elastic_list *l)
-{
-    l->more = bly_quotient_walk_next(&l->entries);
-    if (l->more &&
-        !elastic_uncut(&l->table.size, &l->table.t, l->entries.F, &l->h))
-        l->bad = true;
-}
-
-static elastic_list elastic_list_of(const bly_filter *f)
-{
-    elastic_list l = { .table = elastic_walk_of(f) };
-    l.bad = !elastic_next(&l.table);
-    if (!l.bad) {
-        l.entries = bly_quotient_walk_of(&l.table.t);
-        elastic_list_next(&l);
-    }
-    return l;
-}
-
-/* The table of g, which is empty, from those of a and b. */
-static bly_status elastic_unite(const bly_filter *a, const bly_filter *b,
-                                bly_filter *g)
-{
-    elastic_list la = elastic_list_of(a), lb = elastic_list_of(b);
-    elastic_walk to = elastic_walk_of(g);
-    if (!elastic_next(&to))
-        return bly_fail(BLY_EFORMAT, "damaged");
-    bly_quotient_writer out = bly_quotient_writer_of(&to.t, g->state);
-    bly_status st = BLY_OK;
-    while (!st && (la.more || lb.more)) {
-        if (la.bad || lb.bad)
-            return bly_fail(BLY_EFORMAT,
-                            "damaged: an entry is nobody's fingerprint "
-                            "(restore it from a copy)");
-        const bool take_a = la.more && (!lb.more || la.h <= lb.h);
-        const bool take_b = lb.more && (!la.more || lb.h <= la.h);
-        const uint64_t h = take_a ? la.h : lb.h;
-        uint64_t count =
-            (take_a ? la.entries.count : 0) + (take_b ? lb.entries.count : 0);
-        if (!g->shape.p[ELASTIC_REMOVAL])
-            count = 1;
-        else if (count > BLY_QUOTIENT_MAX_COUNT)
-            count = BLY_QUOTIENT_MAX_COUNT;
-        st = bly_quotient_write(&out, bly_scale(h, to.t.range), count);
-        if (take_a)
-            elastic_list_next(&la);
-        if (take_b)
-            elastic_list_next(&lb);
-    }
-    return st ? st : bly_quotient_write_end(&out);
-}
-
-static bool elastic_bare(const bly_filter *f)
-{
-    return !f->state[BLY_QUOTIENT_USED] && !f->state[ELASTIC_BEFORE] &&
-           !f->nlayers;
-}
-
-static bly_status elastic_crowd(const bly_shape *s, uint64_t all)
-{
-    return bly_fail(BLY_EFULL,
-                    "the filters have %llu tables together, and their rate "
-                    "allows for %llu: build one from all keys, or both with a "
-                    "larger level",
-                    (unsigned long long)all,
-                    (unsigned long long)s->p[ELASTIC_LEVEL]);
-}
-
-/* A copy of a part of src, without its layers, to go with dst. */
-static bly_status elastic_part_copy(const bly_filter *dst,
-                                    const bly_filter *part, bly_filter **out)
-{
-    const bly_setting set = bly_setting_of(dst);
-    bly_shape s = bly_shape_of(part);
-    s.p[ELASTIC_JOINED] = 0;
-    const bly_status st = bly_filter_make(dst->kind, &s, &set, out);
-    if (!st) {
-        memcpy((*out)->data, part->data, (size_t)s.nbytes);
-        memcpy((*out)->state, part->state,
-               part->kind->nstate * sizeof part->state[0]);
-        (*out)->nadded = part->nadded;
-    }
-    return st;
-}
-
-/* All parts of src become layers of dst, which has room for them. */
-static bly_status elastic_join(bly_filter *dst, const bly_filter *src)
-{
-    bly_filter *part[BLY_MAX_LAYERS];
-    uint32_t n = 0;
-    bly_status st = BLY_OK;
-    for (uint32_t i = 0; i <= src->nlayers && !st; i++) {
-        st = elastic_part_copy(dst, i ? src->layer[i - 1] : src, &part[n]);
-        n += !st;
-    }
-    /* If one fails, it is the first, for want of memory for the list. */
-    for (uint32_t i = 0; i < n; i++)
-        if (st)
-            bly_free(part[i]);
-        else
-            st = bly_filter_push(dst, part[i]);
-    if (!st)
-        dst->shape.p[ELASTIC_JOINED] +=
-            src->shape.p[ELASTIC_TABLES] + src->shape.p[ELASTIC_JOINED];
-    return st;
-}
-
-/* dst becomes the one table of both. BLY_EFULL: it would be too large. */
-static bly_status elastic_merge_tables(bly_filter *dst, const bly_filter *src)
-{
-    const bly_setting set = bly_setting_of(dst);
-    bly_shape s = bly_shape_of(dst);
-    bly_status st = BLY_EFULL;
-    if (s.p[ELASTIC_SLOTS] < src->shape.p[ELASTIC_SLOTS])
-        s = bly_shape_of(src);
-    do {
-        bly_filter *g;
-        st = bly_filter_make(dst->kind, &s, &set, &g);
-        if (st)
-            return st;
-        st = elastic_unite(dst, src, g);
-        if (!st) {
-            g->nadded = dst->nadded;
-            return bly_become(dst, g);
-        }
-        bly_free(g);
-    } while (st == BLY_EFULL && elastic_after(&s, &s) &&
-             s.p[ELASTIC_TABLES] == 1);
-    return st;
-}
-
-static bly_status elastic_merge(bly_filter *dst, const bly_filter *src)
-{
-    const uint64_t *const d = dst->shape.p, *const s = src->shape.p;
-    const uint64_t all = d[ELASTIC_TABLES] + d[ELASTIC_JOINED] +
-                         s[ELASTIC_TABLES] + s[ELASTIC_JOINED];
-    bly_status st = BLY_EFULL;
-    if (elastic_bare(src))
-        return BLY_OK;
-    if (all == 2)
-        st = elastic_merge_tables(dst, src);
-    if (st == BLY_EFULL && all > d[ELASTIC_LEVEL])
-        return elastic_crowd(&dst->shape, all);
-    if (st == BLY_EFULL)
-        st = elastic_join(dst, src);
-    if (!st)
-        bly_filter_added(dst, src->nadded);
-    return st;
-}
-
 /* ----------------------------------------------------------------- knowing */
 
 /* Fingerprints that the tables before the newest have room for. A table is left
@@ -897,7 +524,7 @@ static uint64_t elastic_room_before(const bly_shape *s)
     elastic_size size;
     uint64_t room = 0;
     for (uint64_t i = 0; i + 1 < s->p[ELASTIC_TABLES]; i++)
-        if (elastic_sized(s, i, 0, &size))
+        if (bly_elastic_sized(s, i, 0, &size))
             room += bly_quotient_most(size.most);
     return room;
 }
@@ -911,6 +538,16 @@ static bool elastic_sums_good(const bly_shape *s, const uint64_t *sums)
     const uint64_t total = sums[BLY_QUOTIENT_TOTAL];
     return s->p[ELASTIC_REMOVAL] ? distinct <= used && distinct <= total
                                  : distinct == used && total == used;
+}
+
+/* The same shape, but for how far each filter has grown? */
+static bool elastic_akin(const bly_shape *a, const bly_shape *b)
+{
+    return a->p[ELASTIC_FIRST] == b->p[ELASTIC_FIRST] &&
+           a->p[ELASTIC_PRINT] == b->p[ELASTIC_PRINT] &&
+           a->p[ELASTIC_LEVEL] == b->p[ELASTIC_LEVEL] &&
+           a->p[ELASTIC_GROWTH] == b->p[ELASTIC_GROWTH] &&
+           a->p[ELASTIC_REMOVAL] == b->p[ELASTIC_REMOVAL];
 }
 
 static bool elastic_layers_sound(const bly_filter *f)
@@ -952,7 +589,7 @@ static bool elastic_table_good(const elastic_walk *w, uint64_t *sums)
         if (w->f->data[i])
             return false;
     while (bly_quotient_walk_next(&entries))
-        if (!elastic_uncut(&w->size, &w->t, entries.F, &h))
+        if (!bly_elastic_uncut(&w->size, &w->t, entries.F, &h))
             return false;
     return true;
 }
@@ -960,7 +597,7 @@ static bool elastic_table_good(const elastic_walk *w, uint64_t *sums)
 static bool elastic_check(const bly_filter *f)
 {
     uint64_t before = 0;
-    for (elastic_walk w = elastic_walk_of(f); elastic_next(&w);) {
+    for (elastic_walk w = elastic_walk_of(f); bly_elastic_next(&w);) {
         uint64_t sums[BLY_QUOTIENT_SUMS] = { 0 };
         if (!elastic_table_good(&w, sums))
             return false;
@@ -1012,7 +649,7 @@ static void elastic_sum_up(const bly_filter *f, elastic_sum *sum)
     elastic_walk table[ELASTIC_MAX_TABLES], w = elastic_walk_of(f);
     size_t n = 0;
     double covered = 0;
-    while (n < ELASTIC_MAX_TABLES && elastic_next(&w))
+    while (n < ELASTIC_MAX_TABLES && bly_elastic_next(&w))
         table[n++] = w;
     while (n--) { /* from the oldest on */
         const double prints = elastic_prints(&table[n]);
@@ -1064,5 +701,5 @@ const bly_kind bly_kind_elastic = {
     .has = elastic_has,
     .remove = elastic_remove,
     .akin = elastic_akin,
-    .merge = elastic_merge,
+    .merge = bly_elastic_merge,
 };

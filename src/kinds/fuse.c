@@ -53,23 +53,9 @@ const bly_kind bly_kind_fuse = {
         "fixed sets: fingerprints in 1.13 slots per key, three cache lines",
     .params = fuse_params,
     .nparams = sizeof fuse_params / sizeof fuse_params[0],
-    .nstate = BLY_PEELED_STATE + 1,
     .plan = fuse_plan,
     .sane = fuse_sane,
-    .rate = bly_prints_rate,
-    .bits = bly_prints_bits,
-    .describe = bly_prints_describe,
-    .sound = bly_peeled_sound,
-    .check = bly_prints_check,
-    .reach = BLY_SYSTEM(bly_prints_reach),
-    .stat = bly_prints_stat,
-    .one = bly_prints_one,
-    .has = bly_prints_has,
-    .fetch = BLY_SYSTEM(bly_prints_fetch),
-    .build = bly_prints_build,
-    .shards = bly_prints_shards,
-    .shard_bytes = bly_prints_shard_bytes,
-    .build_part = bly_prints_build_part,
+    BLY_PRINTS_MEMBERS, /* has and build; no add */
 };
 
 bool bly_view_of_fuse(const bly_filter *f, bly_view_fuse *out)

@@ -74,6 +74,18 @@ void bly_prints_one(const bly_filter *f, bly_one *out);
 void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe);
 
+/* What the descriptors of both kinds have in common: all but what a kind is
+ * called, its params, and the shapes it makes and takes. */
+#define BLY_PRINTS_MEMBERS                                              \
+    .nstate = BLY_PEELED_STATE + 1, .rate = bly_prints_rate,            \
+    .bits = bly_prints_bits, .describe = bly_prints_describe,           \
+    .sound = bly_peeled_sound, .check = bly_prints_check,               \
+    .reach = BLY_SYSTEM(bly_prints_reach), .stat = bly_prints_stat,     \
+    .one = bly_prints_one, .has = bly_prints_has,                       \
+    .fetch = BLY_SYSTEM(bly_prints_fetch), .build = bly_prints_build,   \
+    .shards = bly_prints_shards, .shard_bytes = bly_prints_shard_bytes, \
+    .build_part = bly_prints_build_part
+
 /* The view of f, if it is of this kind. An empty one says no without looking,
  * and has none. */
 bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
