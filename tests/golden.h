@@ -89,6 +89,18 @@ static inline bool golden_has_param(const bly_kind_info *kind, const char *name)
     return false;
 }
 
+/* Can it spread the bits of a key by products? */
+static inline bool golden_spreads(const bly_kind_info *kind)
+{
+    for (size_t i = 0; i < kind->nparams; i++) {
+        const char *const *word = bly_param_at(kind->params, i)->choices;
+        for (; word && *word; word++)
+            if (strcmp(*word, "spread") == 0)
+                return true;
+    }
+    return false;
+}
+
 /* Does the kind have layers of a kind that can be chosen? */
 static inline bool golden_layered(const bly_kind_info *kind)
 {
@@ -108,6 +120,9 @@ static inline bool golden_option(const bly_kind_info *kind, golden_form form,
     else if (golden_has_param(kind, "mixing"))
         *out =
             (bly_option){ "mixing", form == GOLDEN_LIGHT ? "light" : "full" };
+    else if (golden_spreads(kind))
+        *out = (bly_option){ "layout",
+                             form == GOLDEN_LIGHT ? "spread" : "shared" };
     else if (golden_has_param(kind, "counts"))
         *out = form == GOLDEN_COMPACT ? (bly_option){ "mean", "2" }
                                       : (bly_option){ "counts", "four" };
@@ -291,7 +306,7 @@ static inline bool golden_wants(const char *folder, size_t row,
         return golden_has_param(&kind, "compact") ||
                golden_has_param(&kind, "counts");
     if (form == GOLDEN_LIGHT)
-        return golden_has_param(&kind, "mixing");
+        return golden_has_param(&kind, "mixing") || golden_spreads(&kind);
     if (form == GOLDEN_SMALL || form == GOLDEN_BRIEF)
         return row == 0 || golden_layered(&kind);
     if (form != GOLDEN_CODED)

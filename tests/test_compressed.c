@@ -213,19 +213,21 @@ static void rates_and_sizes_are_kept(void **unused)
     }
 }
 
-/* It is the classic filter of the same m and k, bit by bit. */
+/* It is the classic filter of the same m and k in the shared layout, bit by
+ * bit. */
 static void it_is_a_classic_filter(void **unused)
 {
     (void)unused;
-    const bly_option k = { "k", "3" };
+    const bly_option options[] = { { "k", "3" }, { "layout", "shared" } };
     bly_spec spec = { .kind = "compressed",
                       .items = 5000,
                       .bits = 50000,
                       .seed = LAW_SEED,
-                      .options = &k,
+                      .options = options,
                       .noptions = 1 };
     bly_filter *f = filled_from(&spec, 0, 5000);
     spec.kind = "classic";
+    spec.noptions = COUNT_OF(options);
     spec.bits = f->shape.p[0];
     bly_filter *g = filled_from(&spec, 0, 5000);
     assert_int_equal(f->shape.nbytes, g->shape.nbytes);

@@ -308,9 +308,13 @@ static void becomes_the_classic_filter(void **state)
         assert_ok(bly_remove_hashes(f, gone, 1000, NULL));
         free(gone);
         assert_ok(bly_convert(f, &to, &bits));
-        const bly_spec plain = {
-            .kind = "classic", .items = 2000, .fpr = 0.001, .seed = 5
-        };
+        const bly_option shared = { "layout", "shared" };
+        const bly_spec plain = { .kind = "classic",
+                                 .items = 2000,
+                                 .fpr = 0.001,
+                                 .seed = 5,
+                                 .options = &shared,
+                                 .noptions = 1 };
         bly_filter *direct = filled_from(&plain, 1000, 2000);
         if (f->shape.p[WIDTH] >= 4) {
             assert_int_equal(f->state[0], 0);

@@ -82,6 +82,7 @@ static void rounds_give_what_a_loop_gives(void **state)
             .width = 4,
             .range = bly_modulus_of(m),
             .k = k,
+            .rule = round % 5 ? BLY_STEPS_DOUBLE : BLY_STEPS_POWERS,
             .tagged = round % 2,
             .test = parity_test,
             .ctx = &salt,
@@ -92,10 +93,11 @@ static void rounds_give_what_a_loop_gives(void **state)
         bly_probe_ask(&q, h, n, maybe);
         for (size_t j = 0; j < n; j++) {
             bly_probe p = bly_probe_start(h[j], q.range);
-            uint64_t tag = bly_probe_tag(h[j]);
+            uint64_t tag = bly_probe_tag(h[j]), g = h[j];
             bool in = true;
             for (uint64_t i = 0; i < k; i++) {
-                const uint64_t at = bly_probe_next(&p, m, i);
+                const uint64_t at = round % 5 ? bly_probe_next(&p, m, i)
+                                              : bly_probe_power(&g, m);
                 in &= parity_test(&salt, at, q.tagged ? tag : 0);
                 tag = bly_probe_tag_next(tag, i);
             }
@@ -158,8 +160,11 @@ static void rows_agree_at(uint64_t m, uint64_t k, size_t n, uint64_t *rng)
     const bly_steps apart = { .range = steps.range,
                               .k = k,
                               .stride = stride,
-                              .independent = true,
+                              .rule = BLY_STEPS_MIXED,
                               .apart = m * (n % 2) };
+    const bly_steps powers = {
+        .range = steps.range, .k = k, .stride = stride, .rule = BLY_STEPS_POWERS
+    };
     const bly_steps_row *const last = LAST_ROW(steps);
     uint64_t *const h = malloc((n ? n : 1) * sizeof *h);
     uint64_t near[2][BLY_BITMAP_WORDS(MOST)];
@@ -182,6 +187,12 @@ static void rows_agree_at(uint64_t m, uint64_t k, size_t n, uint64_t *rng)
         }
         assert_memory_equal(near[1], near[0],
                             BLY_BITMAP_WORDS(n) * sizeof near[0][0]);
+        row->fill(&powers, h, n, at[1]);
+        for (size_t j = 0; j < n; j++) {
+            uint64_t g = h[j];
+            for (uint64_t i = 0; i < k; i++, g *= BLY_POWERS_C)
+                assert_int_equal(at[1][i * stride + j], bly_mulhi(g, m));
+        }
         row->fill(&apart, h, n, at[1]);
         for (uint64_t i = 0; i < k; i++)
             for (size_t j = 0; j < n; j++)

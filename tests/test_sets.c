@@ -60,6 +60,7 @@ static void folding_and_adding_commute(void **state)
     (void)state;
     static const spelt kinds[] = {
         { "classic", { { "folds", "2" } } },
+        { "classic", { { "folds", "2" }, { "layout", "shared" } } },
         { "classic", { { "folds", "2" }, { "layout", "partitioned" } } },
         { "blocked", { { "folds", "2" } } },
         { "blocked", { { "folds", "2" }, { "k", "16" } } },
@@ -98,11 +99,12 @@ static void a_fold_is_the_filter_of_half_the_bits(void **state)
     (void)state;
     static const spelt kinds[] = {
         { "classic", { { "k", "6" } } },
+        { "classic", { { "k", "6" }, { "layout", "shared" } } },
         { "classic", { { "k", "5" }, { "layout", "partitioned" } } },
         { "blocked", { { "k", "8" } } },
         { "counting", { { "k", "6" } } },
     };
-    static const uint64_t bits[] = { 16000, 16000, 512 * 30, 64000 };
+    static const uint64_t bits[] = { 16000, 16000, 16000, 512 * 30, 64000 };
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         const bly_spec whole = spec_of(&kinds[i], 1000, bits[i]);
         const bly_spec less = spec_of(&kinds[i], 1000, bits[i] / 2);

@@ -224,8 +224,8 @@ LAW(compact_files_are_used)
     remove(path);
 }
 
-/* The bytes of docs/format.md: a classic filter planned for 8 keys at 10 %,
- * seed 7, that holds "a", "b" and "c". */
+/* The bytes of docs/format.md: a classic filter of the shared layout, planned
+ * for 8 keys at 10 %, seed 7, that holds "a", "b" and "c". */
 static const unsigned char golden[] = {
     0x89, 0x42, 0x4c, 0x59, 0x0d, 0x0a, 0x1a, 0x0a, 0x03, 0x00, 0x00,
     0x00, 0x1a, 0x00, 0x01, 0x30, 0x01, 0x07, 0x08, 0x03, 0x00, 0x08,
@@ -244,9 +244,13 @@ static const unsigned char golden_former[] = {
 
 static bly_filter *golden_filter(void)
 {
-    const bly_spec spec = {
-        .kind = "classic", .items = 8, .fpr = 0.1, .seed = 7
-    };
+    const bly_option shared = { "layout", "shared" };
+    const bly_spec spec = { .kind = "classic",
+                            .items = 8,
+                            .fpr = 0.1,
+                            .seed = 7,
+                            .options = &shared,
+                            .noptions = 1 };
     bly_filter *f;
     assert_ok(bly_new(&spec, &f));
     for (const char *key = "abc"; *key; key++)

@@ -552,13 +552,13 @@ static void becomes_the_classic_filter(void **state)
 {
     (void)state;
     bly_filter *f = vi_new(1000, 4000, "3", "s", "8", 0), *bits, *direct;
-    const bly_option k = { "k", "3" };
+    const bly_option options[] = { { "k", "3" }, { "layout", "shared" } };
     const bly_spec to = { .kind = "classic" };
     const bly_spec plain = { .kind = "classic",
                              .items = 1000,
                              .bits = 4000,
-                             .options = &k,
-                             .noptions = 1 };
+                             .options = options,
+                             .noptions = COUNT_OF(options) };
     uint64_t keys[1000];
     for (uint64_t j = 0; j < 1000; j++)
         keys[j] = j;

@@ -113,6 +113,7 @@ int main(void)
     bly_view_classic other;
     for (unsigned r = 0; r < sizeof rates / sizeof rates[0]; r++) {
         compare_classic(NULL, NULL, rates[r], r, true);
+        compare_classic("layout", "shared", rates[r], r, true);
         if (rates[r] > 1e-4) /* four slots of 14 bits */
             compare_cuckoo(NULL, NULL, rates[r], r, true);
         compare_fuse(NULL, NULL, rates[r], r, true);

@@ -31,7 +31,8 @@ BLY_BEGIN_DECLS
 /* Bits of keys all over an array; not where it is cut into slices. */
 typedef struct bly_view_classic { /* final */
     const unsigned char *bits;
-    uint64_t nbits, inverse; /* bly_mod() */
+    uint64_t nbits;
+    uint64_t inverse; /* of nbits, for bly_mod_(); 0: layout `spread` */
     uint64_t k;
     uint64_t turned; /* the seed, as bly_int_hash_turned() takes it */
 } bly_view_classic;
@@ -86,6 +87,32 @@ static inline uint64_t bly_view_word_(const unsigned char *at)
 
 /* ----------------------------------------------------------------- classic */
 
+/* n positions in the layout `spread`: a constant's powers times the hash,
+ * scaled to the number of bits. */
+static inline __attribute__((always_inline)) bool
+bly_spread_in_(const unsigned char *bits, uint64_t nbits, uint64_t *g,
+               uint64_t n)
+{
+    uint64_t in = 1;
+#pragma GCC unroll 4
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t x = bly_mulhi(*g, nbits);
+        in &= bly_view_word_(bits + (x >> 6) * 8) >> (x & 63);
+        *g *= BLY_POWERS_C;
+    }
+    return in != 0;
+}
+
+/* Three positions at once: most absent keys are found out by them. */
+static inline __attribute__((always_inline)) bool
+bly_spread_has_(const unsigned char *bits, uint64_t nbits, uint64_t k,
+                uint64_t hash)
+{
+    const uint64_t first = k < 3 ? k : 3;
+    return bly_spread_in_(bits, nbits, &hash, first) &&
+           bly_spread_in_(bits, nbits, &hash, k - first);
+}
+
 /* h mod n for many h and one n < 2^63, with inverse = floor((2^64-1) / n). That
  * is at least 2^64/n - 1, so h inverse / 2^64 is more than h/n - 1, and the
  * quotient is right or one short. */
@@ -129,14 +156,6 @@ bly_classic_in_(const bly_view_classic *v, uint64_t *x, uint64_t *y, uint64_t i,
     return in != 0;
 }
 
-/* Any k but 7, and one key in nbits / 28. */
-__attribute__((noinline, cold, unused)) static bool
-bly_classic_all_(const bly_view_classic *v, uint64_t x, uint64_t y)
-{
-    return bly_classic_in_(v, &x, &y, 0, v->k, false);
-}
-
-/* Three positions at once: most absent keys are found out by them. */
 static inline __attribute__((always_inline)) bool
 bly_classic_seven_(const bly_view_classic *v, uint64_t x, uint64_t y)
 {
@@ -144,15 +163,27 @@ bly_classic_seven_(const bly_view_classic *v, uint64_t x, uint64_t y)
            bly_classic_in_(v, &x, &y, 3, 7, true);
 }
 
-/* False only if no key with this hash was ever added. */
-static inline bool bly_view_classic_has(const bly_view_classic *v,
-                                        uint64_t hash)
+/* Any k, and the layout `shared`. Not inline, so that a loop over what most
+ * filters are keeps its registers. */
+__attribute__((noinline, cold, unused)) static bool
+bly_view_classic_any_(const bly_view_classic *v, uint64_t hash)
 {
+    if (!v->inverse)
+        return bly_spread_has_(v->bits, v->nbits, v->k, hash);
     uint64_t x = bly_mod_(hash, v->nbits, v->inverse);
     uint64_t y = bly_mod_(bly_mix64(hash), v->nbits, v->inverse);
     return v->k == 7 && bly_classic_even_(y, v->nbits)
                ? bly_classic_seven_(v, x, y)
-               : bly_classic_all_(v, x, y);
+               : bly_classic_in_(v, &x, &y, 0, v->k, false);
+}
+
+/* False only if no key with this hash was ever added. */
+static inline bool bly_view_classic_has(const bly_view_classic *v,
+                                        uint64_t hash)
+{
+    return v->k == 7 && !v->inverse
+               ? bly_spread_has_(v->bits, v->nbits, 7, hash)
+               : bly_view_classic_any_(v, hash);
 }
 
 /* The same for an integer, as bly_add_ints() adds it. */

@@ -38,14 +38,22 @@ steps_of_key(const bly_steps *s, uint64_t h, uint64_t *at, bool listed)
     return near;
 }
 
+static inline void steps_powers(const bly_steps *s, uint64_t h, uint64_t *at)
+{
+    for (uint64_t i = 0; i < s->k; i++, h *= BLY_POWERS_C)
+        at[i * s->stride] = bly_scale(h, s->range.n);
+}
+
 static void steps_fill_portable(const bly_steps *s, const uint64_t *h, size_t n,
                                 uint64_t *at)
 {
     for (size_t j = 0; j < n; j++)
-        if (s->independent)
+        if (s->rule == BLY_STEPS_MIXED)
             for (uint64_t i = 0; i < s->k; i++)
                 at[i * s->stride + j] =
                     i * s->apart + bly_position(h[j], i, s->range.n);
+        else if (s->rule == BLY_STEPS_POWERS)
+            steps_powers(s, h[j], at + j);
         else
             steps_of_key(s, h[j], at + j, false);
 }

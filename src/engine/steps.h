@@ -2,7 +2,7 @@
  * steps.h - the k positions of many keys at once: the loops under
  * kinds/probe.h
  *
- * There are two rules. The first is enhanced double hashing, as probe.h says:
+ * There are three rules. The first is enhanced double hashing, as probe.h says:
  * with h the hash of a key,
  *
  *     x = h mod m,  y = mix(h) mod m
@@ -13,6 +13,11 @@
  * as good as independent; there position i may have a slice for itself:
  *
  *     position i = i * apart + mix(h + (i + 1) C) m / 2^64
+ *
+ * The third scales powers of a constant (BLY_POWERS_C, bloomery/inline.h) times
+ * the hash, and takes one product instead of a mix:
+ *
+ *     position i = (h C^i mod 2^64) m / 2^64
  *
  * All keys take the same steps, so a vector takes those of four or eight keys
  * at a time. The positions come out by steps: position i of
@@ -28,12 +33,18 @@
 
 #define BLY_STEPS_LANES 8 /* a stride is a multiple of it */
 
+typedef enum bly_steps_rule {
+    BLY_STEPS_DOUBLE,
+    BLY_STEPS_MIXED,
+    BLY_STEPS_POWERS
+} bly_steps_rule;
+
 typedef struct bly_steps {
     bly_modulus range; /* below 2^62 */
     uint64_t k;        /* 1 <= k <= range.n */
     size_t stride;     /* at least the number of keys */
-    bool independent;  /* the second rule */
-    uint64_t apart;    /* of the slices, with that; or 0 */
+    bly_steps_rule rule;
+    uint64_t apart; /* of the slices, with BLY_STEPS_MIXED; or 0 */
 } bly_steps;
 
 /* The positions of n keys. What is in `at` behind the last of them, up to the

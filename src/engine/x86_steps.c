@@ -95,13 +95,41 @@
         }                                                                      \
     }                                                                          \
                                                                                \
+    /* narrow: m is below 2^32, so that half of the products will do. */       \
+    static inline __attribute__((always_inline))                               \
+    TARGET void steps_powers_##ROW(const bly_steps *s, VEC g, uint64_t *at,    \
+                                   bool narrow)                                \
+    {                                                                          \
+        const VEC m = SET1_##ROW(s->range.n);                                  \
+        const VEC c = SET1_##ROW(BLY_POWERS_C);                                \
+        const size_t stride = s->stride;                                       \
+        for (uint64_t left = s->k; left; left--) {                             \
+            const VEC x =                                                      \
+                narrow                                                         \
+                    ? SRLI_##ROW(ADD_##ROW(MUL32_##ROW(SRLI_##ROW(g, 32), m),  \
+                                           SRLI_##ROW(MUL32_##ROW(g, m), 32)), \
+                                 32)                                           \
+                    : steps_mulhi_##ROW(g, m);                                 \
+            STORE_##ROW(at, x);                                                \
+            g = MULLO_##ROW(g, c);                                             \
+            at += stride;                                                      \
+        }                                                                      \
+    }                                                                          \
+                                                                               \
     TARGET void bly_steps_fill_##ROW(const bly_steps *s, const uint64_t *h,    \
                                      size_t n, uint64_t *at)                   \
     {                                                                          \
         /* Whole vectors are stored: the stride leaves room for that. */       \
-        if (s->independent)                                                    \
+        if (s->rule == BLY_STEPS_MIXED)                                        \
             for (size_t j = 0; j < n; j += LANES)                              \
                 steps_apart_##ROW(s, LOAD_##ROW(h + j, n - j), at + j);        \
+        else if (s->rule == BLY_STEPS_POWERS && s->range.n <= UINT32_MAX)      \
+            for (size_t j = 0; j < n; j += LANES)                              \
+                steps_powers_##ROW(s, LOAD_##ROW(h + j, n - j), at + j, true); \
+        else if (s->rule == BLY_STEPS_POWERS)                                  \
+            for (size_t j = 0; j < n; j += LANES)                              \
+                steps_powers_##ROW(s, LOAD_##ROW(h + j, n - j), at + j,        \
+                                   false);                                     \
         else                                                                   \
             for (size_t j = 0; j < n; j += LANES)                              \
                 steps_of_##ROW(s, LOAD_##ROW(h + j, n - j), at + j, false);    \

@@ -589,7 +589,7 @@ static void aging_has(const bly_filter *f, const uint64_t *h, size_t n,
                               .width = 1,
                               .range = bly_modulus_of(r.slice),
                               .k = r.k,
-                              .independent = true,
+                              .rule = BLY_STEPS_MIXED,
                               .test = bly_probe_bit,
                               .ctx = f->data };
         bly_probe_ask(&q, h, n, maybe);
@@ -616,7 +616,7 @@ static void aging_places(const aging_ring *r, const uint64_t *h, size_t n,
     bly_steps steps = { .range = bly_modulus_of(r->slice),
                         .k = before,
                         .stride = AGING_GROUP,
-                        .independent = true,
+                        .rule = BLY_STEPS_MIXED,
                         .apart = apart };
     uint64_t moved[AGING_GROUP];
     /* A slice has the same probe wherever it is in the ring, number j for slice

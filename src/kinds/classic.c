@@ -4,17 +4,26 @@
  * n keys share m bits. A key names k of them: adding sets them, asking tests
  * them. One clear bit proves absence; k set bits prove nothing.
  *
- *     hash h -> x = h mod m,  y = mix(h) mod m
+ *     hash h -> bit i = (h C^i mod 2^64) m / 2^64           i = 0 .. k-1
+ *
+ * C is a constant whose powers lie as evenly in up to eight dimensions as can
+ * be (BLY_POWERS_C), so the bits of a key are as good as independent, for one
+ * product each.
+ *
+ * Layouts. `spread`: as above. `shared`: filters from before there was that,
+ * and those made from counters, step through the bits:
+ *
+ *     x = h mod m,  y = mix(h) mod m
  *     bit i  =  x,  then x += y, y += i + 1 (mod m)      i = 0 .. k-1
  *
  * Two values do the work of k hash functions at no asymptotic cost in accuracy
  * [2]; letting y grow keeps the probes of small filters from falling into an
- * arithmetic progression, which would cost up to 18 % of the rate [3].
- *
- * Layouts. `shared`: all probes range over all m bits. `partitioned`: probe i
- * has a slice of floor(m/k) bits for itself, so that a key always sets k
- * different bits; the rate is slightly higher. There bit i is in slice i, at
- * mix(h + (i+1) C) scaled to its length.
+ * arithmetic progression, which would cost up to 18 % of the rate [3]. But they
+ * tell only m^2 keys apart: 15 keys in 256 bits have 1.4 times the rate, 200 at
+ * 10^-7 fifty times (probe.h). `partitioned`: probe i has a slice of floor(m/k)
+ * bits for itself, so that a key always sets k different bits; the rate is
+ * slightly higher. There bit i is in slice i, at mix(h + (i+1) C) scaled to its
+ * length.
  *
  * Size [1]. Rule a: m = -n ln p / (ln 2)^2 and k = (m/n) ln 2, both rounded;
  * one million keys at 1% take 9,585,059 bits (1.14 MiB) and k = 7, and since k
@@ -46,15 +55,17 @@ enum {
     CLASSIC_RULE,
     CLASSIC_FOLDS
 };
-enum { CLASSIC_SHARED, CLASSIC_PARTITIONED };
+enum { CLASSIC_SHARED, CLASSIC_PARTITIONED, CLASSIC_SPREAD };
 
 static const bly_param classic_params[] = {
     [CLASSIC_BITS] = BLY_CLASSIC_BITS_PARAM,
     [CLASSIC_K] = BLY_CLASSIC_K_PARAM,
     [CLASSIC_LAYOUT] = BLY_PARAM(
-        "layout", BLY_CHOICE, .settable = true, .max = 1,
-        .choices = BLY_WORDS("shared", "partitioned"),
-        .help = BLY_AMPLE("probes over all bits, or each in a slice")),
+        "layout", BLY_CHOICE, .settable = true, .max = CLASSIC_SPREAD,
+        .def = CLASSIC_SPREAD,
+        .choices = BLY_WORDS("shared", "partitioned", "spread"),
+        .help = BLY_AMPLE("probes spread over all bits, or each in a slice, or "
+                          "shared, as counters have them")),
     [CLASSIC_RULE] = BLY_PROBE_RULE_PARAM,
     [CLASSIC_FOLDS] = BLY_FOLDS_PARAM,
 };
@@ -76,9 +87,12 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
 {
     const uint64_t folds = w->opt[CLASSIC_FOLDS];
     bly_size size;
-    bly_status st =
-        bly_probe_plan(&bly_kind_classic, w, w->bits, w->opt[CLASSIC_K],
-                       w->opt[CLASSIC_RULE] != 0, folds, &size);
+    bly_status st = bly_probe_plan(
+        &bly_kind_classic, w, w->bits, w->opt[CLASSIC_K],
+        w->opt[CLASSIC_RULE] != 0, folds,
+        w->opt[CLASSIC_LAYOUT] == CLASSIC_SPREAD ? bly_fpr_exact
+                                                 : bly_probe_rate,
+        &size);
     if (st)
         return st;
     *out = (bly_shape){ .p = { [CLASSIC_BITS] = (uint64_t)size.m,
@@ -98,17 +112,20 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
 static bool classic_sane(const bly_shape *s)
 {
     const uint64_t m = s->p[CLASSIC_BITS], k = s->p[CLASSIC_K];
-    return bly_probe_sane(m, k) && s->p[CLASSIC_LAYOUT] <= 1 &&
-           (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED || m % k == 0) &&
+    return bly_probe_sane(m, k) && s->p[CLASSIC_LAYOUT] <= CLASSIC_SPREAD &&
+           (s->p[CLASSIC_LAYOUT] != CLASSIC_PARTITIONED || m % k == 0) &&
            s->nbytes == bly_classic_nbytes(m);
 }
 
 static double classic_rate(const bly_shape *s, double n)
 {
     const unsigned k = (unsigned)s->p[CLASSIC_K];
+    const double range = (double)classic_range(s);
     return s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED
-               ? bly_fpr_partitioned(n, (double)classic_range(s), k)
-               : bly_probe_rate(n, (double)s->p[CLASSIC_BITS], k);
+               ? bly_fpr_partitioned(n, range, k)
+           : s->p[CLASSIC_LAYOUT] == CLASSIC_SPREAD
+               ? bly_fpr_exact(n, range, k)
+               : bly_probe_rate(n, range, k);
 }
 
 static uint64_t classic_bits(const bly_shape *s)
@@ -122,7 +139,7 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
     const double n = (double)(w ? w->items : f->items);
     const double m = (double)s->p[CLASSIC_BITS];
     const unsigned k = (unsigned)s->p[CLASSIC_K];
-    if (s->p[CLASSIC_LAYOUT] == CLASSIC_SHARED) {
+    if (s->p[CLASSIC_LAYOUT] != CLASSIC_PARTITIONED) {
         bly_fact_real(out, "fpr_approx", bly_fpr_approx(n, m, k));
         bly_fact_real(out, "fpr_classic", bly_fpr_classic(n, m, k));
         bly_fact_real(out, "fpr_exact", bly_fpr_exact(n, m, k));
@@ -141,12 +158,17 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
  * again at 1000 keys and 0.1 %. So in slices each probe has its own hash. */
 static bly_steps classic_steps(const bly_shape *s)
 {
-    const bool sliced = s->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED;
+    static const bly_steps_rule rules[] = {
+        [CLASSIC_SHARED] = BLY_STEPS_DOUBLE,
+        [CLASSIC_PARTITIONED] = BLY_STEPS_MIXED,
+        [CLASSIC_SPREAD] = BLY_STEPS_POWERS,
+    };
+    const uint64_t layout = s->p[CLASSIC_LAYOUT];
     return (bly_steps){
         .range = bly_modulus_of(classic_range(s)),
         .k = s->p[CLASSIC_K],
-        .independent = sliced,
-        .apart = sliced ? classic_range(s) : 0,
+        .rule = rules[layout],
+        .apart = layout == CLASSIC_PARTITIONED ? classic_range(s) : 0,
     };
 }
 
@@ -158,7 +180,7 @@ classic_query(const bly_filter *f, bly_steps steps)
         .width = 1,
         .range = steps.range,
         .k = steps.k,
-        .independent = steps.independent,
+        .rule = steps.rule,
         .apart = steps.apart,
         .test = bly_probe_bit,
         .ctx = f->data,
@@ -307,7 +329,45 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
     return classic_add_body(f, h, n, fresh, ndone, true);
 }
 
-/* One key of the shared layout: aid is the inverse of the number of bits. */
+/* One key, not in slices. k is a literal where it is 7. */
+BLY_ONE_BODY bool spread_has_k(const bly_filter *f, uint64_t h)
+{
+    return bly_spread_has_(f->data, f->shape.p[CLASSIC_BITS],
+                           f->shape.p[CLASSIC_K], h);
+}
+
+BLY_ONE_BODY bool spread_has_seven(const bly_filter *f, uint64_t h)
+{
+    return bly_spread_has_(f->data, f->shape.p[CLASSIC_BITS], 7, h);
+}
+
+BLY_ONE_BODY bly_status spread_add(bly_filter *f, uint64_t h, uint64_t k)
+{
+    uint64_t at[BLY_PROBE_MAX_K];
+#pragma GCC unroll 8
+    for (uint64_t i = 0; i < k; i++)
+        at[i] = bly_probe_power(&h, f->shape.p[CLASSIC_BITS]);
+    f->nadded +=
+        classic_put((uint64_t *)(void *)f->data, (bly_spots){ at, 1, k });
+    return BLY_OK;
+}
+
+BLY_ONE_BODY bly_status spread_add_k(bly_filter *f, uint64_t h)
+{
+    return spread_add(f, h, f->shape.p[CLASSIC_K]);
+}
+
+BLY_ONE_BODY bly_status spread_add_seven(bly_filter *f, uint64_t h)
+{
+    return spread_add(f, h, 7);
+}
+
+BLY_ONE_HAS(spread_has_one, spread_has_k)
+BLY_ONE_HAS(spread_has_7, spread_has_seven)
+BLY_ONE_ADD(spread_add_one, spread_add_k)
+BLY_ONE_ADD(spread_add_7, spread_add_seven)
+
+/* The shared layout: aid is the inverse of the number of bits. */
 BLY_ONE_BODY bool classic_has_k(const bly_filter *f, uint64_t h)
 {
     const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
@@ -381,10 +441,21 @@ BLY_ONE_ADD(classic_add_7, classic_add_seven)
 
 void bly_classic_one(const bly_filter *f, bly_one *out)
 {
+    const bool seven = BLY_AMPLE(true) && f->shape.p[CLASSIC_K] == 7;
     if (classic_sliced(f) || f->shared)
         return;
+    if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SPREAD) {
+        if (seven) {
+            BLY_ONE_SET_HAS(out, spread_has_7);
+            BLY_ONE_SET_ADD(out, spread_add_7);
+        } else {
+            BLY_ONE_SET_HAS(out, spread_has_one);
+            BLY_ONE_SET_ADD(out, spread_add_one);
+        }
+        return;
+    }
     out->aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
-    if (BLY_AMPLE(true) && f->shape.p[CLASSIC_K] == 7) {
+    if (seven) {
         BLY_ONE_SET_HAS(out, classic_has_7);
         BLY_ONE_SET_ADD(out, classic_add_7);
     } else {
@@ -398,10 +469,11 @@ bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out)
     if (!bly_filter_viewed(f, &bly_kind_classic, out) || classic_sliced(f))
         return false;
     const bly_modulus range = bly_modulus_of(f->shape.p[CLASSIC_BITS]);
+    const bool spread = f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SPREAD;
     *out = (bly_view_classic){
         .bits = f->data,
         .nbits = range.n,
-        .inverse = range.inverse,
+        .inverse = spread ? 0 : range.inverse,
         .k = f->shape.p[CLASSIC_K],
         .turned = f->extra->turned,
     };
@@ -432,7 +504,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     /* Cells become bits one by one: size, k and places are what they are. */
     if (w->fpr > 0 || (w->bits && w->bits != m) ||
         (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
-        w->opt[CLASSIC_LAYOUT] != CLASSIC_SHARED)
+        (w->given[CLASSIC_LAYOUT] && w->opt[CLASSIC_LAYOUT] != CLASSIC_SHARED))
         return bly_fail(BLY_EINVAL,
                         "the filter becomes a classic one of %llu bits and "
                         "k = %llu in the shared layout: leave rate, memory, k "
@@ -450,21 +522,21 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     return BLY_OK;
 }
 
-/* Shared: positions are taken mod m, so bits j and j + m/2 become one.
- * Partitioned: they are scaled, so neighbours do. Either way the result equals
+/* Shared: positions are taken mod m, so bits j and j + m/2 become one. In the
+ * other layouts they are scaled, so neighbours do. Either way the result equals
  * the filter of half the size, to the bit. */
 static bly_status classic_fold(const bly_filter *f, bly_filter **out)
 {
-    const bool sliced = classic_sliced(f);
+    const bool shared = f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SHARED;
     bly_shape half = bly_shape_of(f);
     half.p[CLASSIC_BITS] /= 2;
     half.nbytes = bly_classic_nbytes(half.p[CLASSIC_BITS]);
-    const bly_status st =
-        bly_fold_begin(f, classic_range(&f->shape),
-                       sliced ? "bits of a slice" : "bits", &half, out);
+    const bly_status st = bly_fold_begin(
+        f, classic_range(&f->shape),
+        classic_sliced(f) ? "bits of a slice" : "bits", &half, out);
     if (st)
         return st;
-    (sliced ? bly_bits_fold_pairs : bly_bits_fold_halves)(
+    (shared ? bly_bits_fold_halves : bly_bits_fold_pairs)(
         (uint64_t *)(void *)(*out)->data,
         (const uint64_t *)(const void *)f->data, half.p[CLASSIC_BITS]);
     return BLY_OK;

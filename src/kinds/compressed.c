@@ -173,7 +173,7 @@ static bly_status compressed_plan(const bly_want *w, bly_shape *out)
     }
     const bly_status st =
         bly_probe_plan(&bly_kind_compressed, w, w->bits ? (uint64_t)size.m : 0,
-                       size.k, false, 0, &size);
+                       size.k, false, 0, bly_probe_rate, &size);
     if (st)
         return st;
     const uint64_t m = (uint64_t)size.m;

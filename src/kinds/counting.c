@@ -95,9 +95,10 @@ static bly_status counting_plan(const bly_want *w, bly_shape *out)
     if (w->bits && w->bits < width)
         return bly_fail(BLY_EINVAL, "%llu bits do not hold a counter of %llu",
                         (unsigned long long)w->bits, (unsigned long long)width);
-    const bly_status st = bly_probe_plan(
-        &bly_kind_counting, w, w->bits / width, w->opt[COUNTING_K],
-        w->opt[COUNTING_RULE] != 0, w->opt[COUNTING_FOLDS], &size);
+    const bly_status st =
+        bly_probe_plan(&bly_kind_counting, w, w->bits / width,
+                       w->opt[COUNTING_K], w->opt[COUNTING_RULE] != 0,
+                       w->opt[COUNTING_FOLDS], bly_probe_rate, &size);
     if (!st)
         *out = counting_shape((uint64_t)size.m, size.k, width);
     return st;

@@ -251,7 +251,7 @@ static inline bly_steps deletable_steps(const deletable_view *v)
 {
     return (bly_steps){ .range = bly_modulus_of(v->m),
                         .k = v->k,
-                        .independent = true };
+                        .rule = BLY_STEPS_MIXED };
 }
 
 static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
@@ -263,7 +263,7 @@ static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
         .width = 1,
         .range = bly_modulus_of(v.m),
         .k = v.k,
-        .independent = true,
+        .rule = BLY_STEPS_MIXED,
         .test = bly_probe_bit,
         .ctx = v.words,
     };

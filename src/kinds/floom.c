@@ -264,7 +264,7 @@ static void floom_has(const bly_filter *f, const uint64_t *h, size_t n,
         .width = 1,
         .range = v.range,
         .k = v.k,
-        .independent = true,
+        .rule = BLY_STEPS_MIXED,
         .test = bly_probe_bit,
         .ctx = v.words,
     };
@@ -282,7 +282,9 @@ static void floom_reach(const bly_filter *f, const uint64_t *h, size_t n,
                         uint64_t *bad)
 {
     const floom_view v = floom_view_of(f);
-    const bly_steps steps = { .range = v.range, .k = v.k, .independent = true };
+    const bly_steps steps = { .range = v.range,
+                              .k = v.k,
+                              .rule = BLY_STEPS_MIXED };
     const uint64_t patterns = floom_words(&f->shape) * 8;
     bly_probe_reach(f, 0, 1, steps, h, n, bad);
     for (size_t i = 0; i < n; i++)
@@ -341,7 +343,7 @@ floom_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
     floom_batch b = { .v = floom_view_of(f), .fresh = fresh };
     const bly_steps steps = { .range = b.v.range,
                               .k = b.v.k,
-                              .independent = true };
+                              .rule = BLY_STEPS_MIXED };
     bly_probe_each(f->data, 1, steps, false, h, n, NULL,
                    shared ? floom_mark_shared : floom_mark_alone, &b);
     bly_filter_added(f, b.nfresh);

@@ -578,7 +578,7 @@ static bly_steps generalized_steps(const generalized_view *v)
 {
     return (bly_steps){ .range = bly_modulus_of(v->m),
                         .k = v->k,
-                        .independent = true };
+                        .rule = BLY_STEPS_MIXED };
 }
 
 static void generalized_has(const bly_filter *f, const uint64_t *h, size_t n,

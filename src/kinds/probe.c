@@ -20,21 +20,21 @@ double bly_probe_rate(double n, double m, unsigned k)
 /* The rules approximate, which shows in a filter of a few bits: for one key at
  * 0.9 they give one bit, which answers maybe to every key. The least m from
  * size.m on at which k probes really keep the rate. */
-static double keep_rate(double n, bly_size size, double fpr)
+static double keep_rate(double n, bly_size size, double fpr,
+                        bly_probe_rater *rate)
 {
     const double most = fpr + RATE_SLACK * fmin(fpr, 1 - fpr);
     double low = size.m - 1, high = fmax(size.m, size.k);
-    if (bly_probe_rate(n, high, size.k) <= most)
+    if (rate(n, high, size.k) <= most)
         return high;
     /* Double until it is enough, then bisect between low and high. */
-    while (high < (double)BLY_PROBE_MAX_CELLS &&
-           bly_probe_rate(n, high, size.k) > most) {
+    while (high < (double)BLY_PROBE_MAX_CELLS && rate(n, high, size.k) > most) {
         low = high;
         high *= 2;
     }
     while (high - low > 1) {
         const double mid = floor((low + high) / 2);
-        if (bly_probe_rate(n, mid, size.k) > most)
+        if (rate(n, mid, size.k) > most)
             low = mid;
         else
             high = mid;
@@ -71,7 +71,7 @@ bool bly_plan_least(const bly_want *w,
 
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
-                          uint64_t folds, bly_size *out)
+                          uint64_t folds, bly_probe_rater *rate, bly_size *out)
 {
     const double n = (double)w->items;
     const bly_status st = bly_fold_plan(folds, 1, true, &cells);
@@ -89,7 +89,7 @@ bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
         size = rule_b ? bly_size_rule_b(n, w->fpr) : bly_size_rule_a(n, w->fpr);
     }
     if (!cells)
-        size.m = keep_rate(n, size, w->fpr);
+        size.m = keep_rate(n, size, w->fpr, rate);
     if (!(size.m <= (double)BLY_PROBE_MAX_CELLS))
         return bly_fail(BLY_ERANGE,
                         "a %s filter has at most 2^48 cells; "

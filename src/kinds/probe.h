@@ -10,7 +10,8 @@
  * which is x + i y + (i^3 - i)/6. A filter of counters and a filter of bits
  * with the same m and k therefore use the same cells for a key.
  *
- * Kinds whose ranges are short take independent positions instead (steps.h).
+ * Kinds whose ranges are short take independent positions instead, and new
+ * classic filters powers of a constant times h (steps.h).
  *
  * Asking goes by pieces. All keys of a piece test their first cell, while the
  * first cells of the next piece are fetched. If many leave, those that passed
@@ -50,10 +51,12 @@
 
 /* m and k for w: from w->fpr, or for `cells` of them where that is not 0. k
  * is as given, or chosen where it is 0; rule_b as in maths.h, folds as in
- * fold.h. */
+ * fold.h. rate is bly_probe_rate(), or that of positions that are as good as
+ * independent, bly_fpr_exact(). */
+typedef double bly_probe_rater(double n, double m, unsigned k);
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
-                          uint64_t folds, bly_size *out);
+                          uint64_t folds, bly_probe_rater *rate, bly_size *out);
 
 /* The best shape with the fewest bits that keeps w->fpr: more than low, at most
  * most; high doubles until it is enough, then they close in. best() gives no
@@ -67,7 +70,7 @@ bool bly_plan_least(const bly_want *w,
 /* The rate of n keys: that of independent probes, and n/m^2, since two keys of
  * one x and one y have all positions in common. It shows where m is small and
  * the rate is low: 17 % of it at 1000 keys and 0.001 %. */
-double bly_probe_rate(double n, double m, unsigned k);
+bly_probe_rater bly_probe_rate;
 
 /* 1 <= k <= m, and neither past its limit. */
 bool bly_probe_sane(uint64_t m, uint64_t k);
@@ -112,6 +115,14 @@ static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
     uint64_t less;
     p->x = __builtin_sub_overflow(x, range, &less) ? x : less;
     p->y = __builtin_sub_overflow(y, range, &less) ? y : less;
+    return at;
+}
+
+/* The same by the third rule of steps.h; *g is the hash at first. */
+static inline uint64_t bly_probe_power(uint64_t *g, uint64_t range)
+{
+    const uint64_t at = bly_scale(*g, range);
+    *g *= BLY_POWERS_C;
     return at;
 }
 
@@ -212,7 +223,7 @@ bly_probe_each_k(const unsigned char *cells, unsigned width, bly_steps how,
 {
     const uint64_t k = how.k;
     const size_t per = bly_probe_keys(k, BLY_PROBE_GROUP);
-    const bly_steps steps = { how.range, k, per, how.independent, how.apart };
+    const bly_steps steps = { how.range, k, per, how.rule, how.apart };
     const bly_steps_row *const row = bly_steps_best();
     uint64_t at[2][BLY_PROBE_ROOM], near[2];
     uint64_t *now = at[0], *next = at[1];
@@ -317,9 +328,10 @@ typedef struct bly_probe_query {
     unsigned width;    /* bits of a cell, to know what to fetch */
     bly_modulus range; /* of a position */
     uint64_t k;
-    bool independent, tagged; /* as in bly_steps; make tags */
-    uint64_t apart;           /* as in bly_steps */
-    bool far;                 /* set by bly_probe_ask(): bly_probe_far() */
+    bly_steps_rule rule; /* as in bly_steps */
+    uint64_t apart;      /* likewise */
+    bool tagged;         /* make tags */
+    bool far;            /* set by bly_probe_ask(): bly_probe_far() */
     bly_probe_test *test;
     const void *ctx;
 } bly_probe_query;
@@ -463,8 +475,11 @@ bly_probe_pass(const bly_probe_query *q, bly_probe_way *w, uint64_t from,
 #pragma GCC unroll 8
     for (uint64_t i = from; i < to; i++) {
         const uint64_t at =
-            q->independent ? i * q->apart + bly_position(w->h, i, q->range.n)
-                           : bly_probe_next(&w->p, q->range.n, i);
+            q->rule == BLY_STEPS_MIXED
+                ? i * q->apart + bly_position(w->h, i, q->range.n)
+            : q->rule == BLY_STEPS_POWERS
+                ? bly_probe_power(&w->h, q->range.n)
+                : bly_probe_next(&w->p, q->range.n, i);
         in &= q->test(q->ctx, at, w->tag);
         if (q->tagged)
             w->tag = bly_probe_tag_next(w->tag, i);
@@ -476,7 +491,7 @@ static inline __attribute__((always_inline)) bool
 bly_probe_alone(const bly_probe_query *q, uint64_t h)
 {
     bly_probe_way w = { .h = h, .tag = q->tagged ? bly_probe_tag(h) : 0 };
-    if (!q->independent)
+    if (q->rule == BLY_STEPS_DOUBLE)
         w.p = bly_probe_start(h, q->range);
     if (q->k <= BLY_PROBE_SURE)
         return bly_probe_pass(q, &w, 0, q->k);
@@ -513,7 +528,7 @@ static inline __attribute__((always_inline)) void
 bly_probe_likely(const bly_probe_query *q, const uint64_t *h, size_t n,
                  uint64_t *maybe)
 {
-    const bly_steps steps = { q->range, q->k, 0, q->independent, q->apart };
+    const bly_steps steps = { q->range, q->k, 0, q->rule, q->apart };
     bly_probe_look look = { q, h, maybe };
     bly_probe_each_k(q->cells, q->width, steps, q->far, false, h, n, NULL,
                      bly_probe_look_at, &look);
@@ -527,7 +542,7 @@ bly_probe_pieces(const bly_probe_query *q, const uint64_t *h, size_t n,
                  uint64_t *maybe)
 {
     const size_t per = bly_probe_keys(q->k, BLY_PROBE_PIECE);
-    const bly_steps steps = { q->range, q->k, per, q->independent, q->apart };
+    const bly_steps steps = { q->range, q->k, per, q->rule, q->apart };
     const bly_steps_row *const row = bly_steps_best();
     uint64_t at[3][BLY_PROBE_ROOM];
     bly_probe_piece piece;

@@ -148,9 +148,10 @@ static bly_status spectral_plan(const bly_want *w, bly_shape *out)
                             (unsigned long long)width);
     }
     bly_size size;
-    const bly_status st = bly_probe_plan(
-        &bly_kind_spectral, w, cells, w->opt[SPECTRAL_K],
-        w->opt[SPECTRAL_RULE] != 0, w->opt[SPECTRAL_FOLDS], &size);
+    const bly_status st =
+        bly_probe_plan(&bly_kind_spectral, w, cells, w->opt[SPECTRAL_K],
+                       w->opt[SPECTRAL_RULE] != 0, w->opt[SPECTRAL_FOLDS],
+                       bly_probe_rate, &size);
     if (st)
         return st;
     *out =
