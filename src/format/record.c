@@ -360,12 +360,30 @@ void bly_record_state(const bly_record *r, bly_filter *f)
         memcpy(f->state, r->state, n * sizeof r->state[0]);
 }
 
+/* A param or a choice that there is not here: the sums are right, so somebody
+ * else knows it. */
+static bly_status shape_known(const bly_record *r)
+{
+    for (uint32_t i = 0; i < BLY_MAX_PARAMS; i++) {
+        const uint64_t value = r->shape.p[i];
+        const bly_param *const param =
+            i < r->kind->nparams ? &r->kind->params[i] : NULL;
+        if (param ? param->type == BLY_CHOICE && (double)value > param->max
+                  : value != 0)
+            return bly_fail(BLY_EFORMAT,
+                            "made by a newer bloomery: a %s filter whose "
+                            "parameter %u is %llu is unknown here (use a newer "
+                            "one)",
+                            r->kind->name, i, (unsigned long long)value);
+    }
+    return BLY_OK;
+}
+
 static bool shape_fits(const bly_record *r)
 {
-    /* A param that there is not, or that only steered the plan, is 0. */
-    for (uint32_t i = 0; i < BLY_MAX_PARAMS; i++)
-        if (r->shape.p[i] &&
-            (i >= r->kind->nparams || r->kind->params[i].planning))
+    /* A param that only steered the plan is 0. */
+    for (uint32_t i = 0; i < r->kind->nparams; i++)
+        if (r->shape.p[i] && r->kind->params[i].planning)
             return false;
     return r->kind->sane(&r->shape);
 }
@@ -404,6 +422,9 @@ bly_status bly_record_admit(const bly_record *r, bool rated)
         return bly_damaged("a capacity of zero");
     if (!rated)
         return bly_damaged("a rate outside 0 to 1");
+    const bly_status st = shape_known(r);
+    if (st)
+        return st;
     if (!shape_fits(r) || !stored_fits(r))
         return bly_damaged("sizes and parameters contradict each other");
     if (r->nlayers > BLY_MAX_LAYERS || !state_fits(r))
