@@ -356,13 +356,13 @@ static bly_status quotient_increase(bly_filter *f, const uint64_t *h,
 }
 
 /* One key: aid is what the table takes long to find out. */
-BLY_ONE_BODY bool quotient_has_body(const bly_filter *f, uint64_t h)
+BLY_ONE_BODY bool quotient_has_hash(const bly_filter *f, uint64_t h)
 {
     return bly_quotient_best()->has_one(f->data, f->shape.p[QUOTIENT_SLOTS],
                                         f->shape.p[QUOTIENT_R], f->aid, h);
 }
 
-BLY_ONE_BODY bly_status quotient_add_body(bly_filter *f, uint64_t h)
+BLY_ONE_BODY bly_status quotient_add_hash(bly_filter *f, uint64_t h)
 {
     const uint64_t before = f->state[BLY_QUOTIENT_TOTAL];
     const bly_status st = bly_quotient_best()->add_one(
@@ -372,8 +372,8 @@ BLY_ONE_BODY bly_status quotient_add_body(bly_filter *f, uint64_t h)
     return st;
 }
 
-BLY_ONE_HAS_FOR(, quotient_has_one, quotient_has_body)
-BLY_ONE_ADD_FOR(, quotient_add_one, quotient_add_body)
+BLY_ONE_HAS_FOR(, quotient_has_one, quotient_has_hash)
+BLY_ONE_ADD_FOR(, quotient_add_one, quotient_add_hash)
 
 static void quotient_one(const bly_filter *f, bly_one *out)
 {
