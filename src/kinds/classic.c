@@ -441,7 +441,7 @@ BLY_ONE_ADD(classic_add_7, classic_add_seven)
 
 void bly_classic_one(const bly_filter *f, bly_one *out)
 {
-    const bool seven = BLY_AMPLE(true) && f->shape.p[CLASSIC_K] == 7;
+    const bool seven = f->shape.p[CLASSIC_K] == 7;
     if (classic_sliced(f) || f->shared)
         return;
     if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SPREAD) {
@@ -564,7 +564,7 @@ const bly_kind bly_kind_classic = {
     .reach = BLY_SYSTEM(bly_classic_reach),
     .bitset = bly_classic_bitset,
     .stat = bly_bitset_stat,
-    .one = bly_classic_one,
+    .one = BLY_AMPLE(bly_classic_one),
     .add = bly_classic_add,
     .add_shared = BLY_AMPLE(bly_classic_add_shared),
     .has = bly_classic_has,
