@@ -46,7 +46,7 @@ def test_people_see_one_table(ok):
         full = " ".join(ok("plan", *size, "-v").out.split())
         for k in kinds:
             assert " ".join(k.get("error", k["kind"]).split()) in full
-        assert "layout = shared" in full and "layout" not in told.out
+        assert "layout = spread" in full and "layout" not in told.out
 
 
 def test_eight_bits_a_key(ok):
