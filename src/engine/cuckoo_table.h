@@ -300,6 +300,16 @@ bly_cuckoo_locate_fn bly_cuckoo_locate_avx512;
  * False, and nothing has changed, where there is none. */
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key);
 
+/* Put fp into the first of these slots of the bucket at `bit`: what
+ * bly_cuckoo_match() found there, and not nothing. */
+static inline __attribute__((always_inline)) void
+bly_cuckoo_put(const bly_cuckoo_table *t, uint64_t bit, uint64_t hits,
+               uint32_t fp)
+{
+    bly_cuckoo_store(t, bit + (unsigned)__builtin_ctzll(hits) + 1 - t->f, t->f,
+                     fp);
+}
+
 /* Replace one `old` in the first of both buckets that has it. Without a branch
  * on which one that is, where a bucket is a word. */
 static inline __attribute__((always_inline)) bool
@@ -317,8 +327,7 @@ bly_cuckoo_exchange_either(const bly_cuckoo_table *t, bly_cuckoo_key key,
     if (!hits)
         return false;
     const uint64_t bit = key.at1 ^ ((key.at1 ^ key.at2) & second);
-    bly_cuckoo_store(t, bit + (unsigned)__builtin_ctzll(hits) + 1 - t->f, t->f,
-                     fp);
+    bly_cuckoo_put(t, bit, hits, fp);
     return true;
 }
 

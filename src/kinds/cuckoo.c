@@ -399,13 +399,23 @@ static __attribute__((noinline)) bly_status cuckoo_make_room(bly_filter *f,
     return cuckoo_add(f, &h, 1, NULL, &ndone);
 }
 
-/* Where neither bucket has room, cuckoo_add() makes some or says why not. */
+/* Most first buckets have room until the table is rather full: so a branch,
+ * which is guessed right, and the second bucket is not waited for. (Batches
+ * wait for both: there they have been fetched.) Where neither has room,
+ * cuckoo_add() makes some or says why not. */
 BLY_ONE_BODY bly_status cuckoo_add_of(bly_filter *f, uint64_t h, unsigned bits)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
     const bly_cuckoo_key key = bly_cuckoo_locate(&t, h);
-    if (!bly_cuckoo_exchange_either(&t, key, 0, key.fp, true))
-        return cuckoo_make_room(f, h);
+    const uint64_t first = bly_cuckoo_match(&t, key.at1, 0, false, true);
+    if (__builtin_expect(first != 0, 1)) {
+        bly_cuckoo_put(&t, key.at1, first, key.fp);
+    } else {
+        const uint64_t second = bly_cuckoo_match(&t, key.at2, 0, false, true);
+        if (!second)
+            return cuckoo_make_room(f, h);
+        bly_cuckoo_put(&t, key.at2, second, key.fp);
+    }
     f->state[0]++;
     f->nadded++;
     return BLY_OK;
