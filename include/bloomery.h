@@ -858,31 +858,32 @@ const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
 /* -------------------------------------------------------------- combining */
 
 /* Make dst the union, or the intersection, of dst and src. They must be two
- * different filters that agree in kind, shape and hash, and in what their keys
- * are if both say it; otherwise BLY_EUNFIT.
- * BLY_ENOTSUP for a kind that cannot do it, BLY_EREADONLY if dst is mapped. For
- * kinds made of bits, the union is exactly the filter of both sets; counting
- * kinds add their counts, never below the truth. An intersection holds every
- * key that is in both sets, and some more. Reads all of src. */
+ * different filters that agree in kind, shape and hash, and in the type of
+ * their keys if both state it; otherwise BLY_EUNFIT. BLY_ENOTSUP for a kind
+ * that cannot do it, BLY_EREADONLY if dst is mapped. Reads all of src.
+ *
+ * For kinds made of bits, the union is exactly the filter of both sets.
+ * Counting kinds add their counts, which are never below the truth. An
+ * intersection holds every key that is in both sets, and some more. */
 bly_status bly_merge(bly_filter *dst, const bly_filter *src);
 bly_status bly_intersect(bly_filter *dst, const bly_filter *src);
 
-/* Do two filters give the same answers to hashes: same kind, shape, hash and
- * contents? Reads all of both. */
+/* Do two filters give the same answers to hashes? They do if kind, shape, hash
+ * and contents are equal. Reads all of both. */
 bool bly_equal(const bly_filter *a, const bly_filter *b);
 
 /* How much two sets have in common. Here and in bloomery/sketch.h, in_both is
- * the number of keys in the intersection, in_either that in the union; jaccard
- * is in_both / in_either, also called J or the likeness of the sets. */
+ * the number of keys in the intersection and in_either the number in the union;
+ * jaccard is in_both / in_either, also called J or the likeness of the sets. */
 typedef struct bly_likeness {
     double a, b, a_sd, b_sd; /* distinct keys in each filter */
     double in_either, in_either_sd;
     double in_both, in_both_sd; /* never below zero */
     double jaccard;
     double containment;  /* in_both / min(a, b) */
-    double shared_cells; /* cells set in both / cells of the lesser filter */
-    double chance_cells; /* the same for disjoint sets of these sizes */
-    double inner;        /* sum over keys of count in a times count in b,
+    double shared_cells; /* cells set in both / cells set in the lesser one */
+    double chance_cells; /* the same, expected of disjoint sets this large */
+    double inner;        /* sum over keys of (count in a) * (count in b),
                             never too low; NAN unless the kind counts */
 } bly_likeness;
 
@@ -893,38 +894,40 @@ BLY_SIZED(bly_status, bly_compare, bly_likeness,
           (const bly_filter *a, const bly_filter *b, bly_likeness *out),
           (a, b, out));
 
-/* A filter of the same keys in half the memory, if the kind of f can fold; its
- * rate is that of f with twice as many keys. BLY_EINVAL if the size of f is
- * odd: plan it with the option `folds`. The new filter belongs to the caller;
- * f is unchanged. */
+/* Make a filter of the same keys in half the memory. Its rate is that of f with
+ * twice as many keys. For kinds that can fold. BLY_EINVAL if the size of f is
+ * odd: plan it with the option `folds`. The new filter belongs to the caller; f
+ * is unchanged. */
 bly_status bly_fold(const bly_filter *f, bly_filter **out);
 
-/* A new filter made from f without its keys: of the kind that spec names
- * (ability CONVERT), or, if it names none or that of f, of the same kind with
- * another capacity (RESIZE). The hash is that of f; spec gives kind, items,
- * fpr, bits and options. BLY_ENOTSUP if the kind of f cannot do this. The new
- * filter belongs to the caller; f is unchanged. */
+/* Make a new filter from f without having its keys. If spec names another kind,
+ * the new filter is of that kind (ability CONVERT). If it names no kind, or
+ * that of f, the new filter is of the same kind with another capacity (RESIZE).
+ * The hash is that of f; spec gives kind, items, fpr, bits and options.
+ * BLY_ENOTSUP if the kind of f cannot do this. The new filter belongs to the
+ * caller; f is unchanged. */
 BLY_SIZED(bly_status, bly_convert, bly_spec,
           (const bly_filter *f, const bly_spec *spec, bly_filter **out),
           (f, spec, out));
 
 /* ----------------------------------------------------------------- files */
 
-/* Whoever changes or replaces a file holds its lock. While a call waits for a
- * lock that someone else holds, it asks this function whether to go on waiting:
- * at once, with ms 0, and then at least every 50 ms, with the milliseconds
- * waited so far. If it answers false, the call fails with BLY_EBUSY. So one
- * function can limit the wait, tell the user about it, and end it on a signal.
- * Without a function, a call waits as long as it takes. */
+/* A call that changes or replaces a file holds its lock. While it waits for a
+ * lock that another process holds, it asks this function whether to go on
+ * waiting: at once, with ms 0, and then at least every 50 ms, with the
+ * milliseconds waited so far. If the function returns false, the call fails
+ * with BLY_EBUSY. So one function can limit the wait, tell the user about it,
+ * and end it on a signal. Without a function, a call waits as long as it
+ * takes. */
 typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
 
-/* What bly_map() compares with its checksums, apart from headers. Files of more
- * than 64 MiB have a checksum for each block of 64 KiB, unless they were
- * written before the format had them (version 1). */
+/* What bly_map() compares with its checksums, apart from headers, which are
+ * always checked. A file of more than 64 MiB has a checksum for each block of
+ * 64 KiB, unless it was written before the format had them (version 1). */
 typedef enum bly_checking {
     BLY_CHECK_BLOCKS, /* each block when a question first depends on it, if
-                         the file has checksums of blocks; otherwise all */
-    BLY_CHECK_ALL,    /* everything, before the call returns: bly_verify() */
+                         the file has block checksums; otherwise everything */
+    BLY_CHECK_ALL,    /* everything, as bly_verify(), before the call returns */
     BLY_CHECK_NOTHING /* nothing: a damaged file gives wrong answers */
 } bly_checking;
 
@@ -933,75 +936,82 @@ typedef struct bly_access {
     const unsigned char *secret; /* of a keyed filter */
     bool blind;                  /* open a keyed filter without its secret:
                                     it can be described and combined, but
-                                    does not add keys given as bytes, and
+                                    cannot add keys given as bytes, and
                                     answers "maybe" for them */
     bool shared;                 /* as in bly_spec */
-    bly_checking checking;       /* by bly_map(); others check everything */
+    bly_checking checking;       /* for bly_map(); others check everything */
     uint64_t max_bytes;          /* as in bly_spec */
     const bly_mem *mem;          /* as in bly_spec */
-    bly_wait *wait;              /* for the lock, in bly_update() only */
+    bly_wait *wait;              /* for the lock; bly_update() only */
     void *wait_ctx;
 } bly_access;
 
 /* Choose whether f is written coded: in fewer bytes, close to the information
- * in its contents (a classic filter for 1 % that holds half of its keys takes
- * 11 % less, an empty one a thousandth; a full one gains nothing). Answers and
- * memory stay the same. A filter read from a coded file is coded, a copy is
- * coded if its original is, and bly_update() keeps it so. Writing and reading
- * then take a few ns per bit instead of the time of a copy. */
+ * in its contents. A classic filter for 1 % that holds half of its keys takes
+ * 11 % less, an empty one a thousandth; a full one gains nothing. Answers and
+ * memory stay the same. Writing and reading then take a few ns per bit instead
+ * of the time of a copy. A filter read from a coded file is coded, a copy is
+ * coded if its original is, and bly_update() keeps a file coded. */
 void bly_set_coded(bly_filter *f, bool coded);
 
-/* Choose whether f is written in the compact form: with a header of some 40
- * bytes instead of a page, and 8 bytes of checksum (docs/small.md), coded or
- * not. For filters that are kept in rows or sent in packets. Such a file cannot
- * be mapped in place. A filter read from a compact file is compact, a copy is
- * compact if its original is, and bly_update() keeps it so. */
+/* Choose whether f is written in the compact form, for filters that are kept in
+ * rows or sent in packets: with a header of some 40 bytes instead of a page,
+ * and 8 bytes of checksum (docs/small.md). It may be coded or not. A compact
+ * file cannot be mapped in place. A filter read from a compact file is compact,
+ * a copy is compact if its original is, and bly_update() keeps a file
+ * compact. */
 void bly_set_compact(bly_filter *f, bool compact);
 
 /* The information in the contents of f, in bits: m H(X/m) for X ones among m
  * bits or, for other kinds, the entropy of single bytes. No code that ignores
- * positions makes a shorter payload; bly_written_bytes() adds headers and a
- * little for learning. Reads all of f. */
+ * positions makes a shorter payload. What bly_write() writes for a coded filter
+ * is longer by the headers and by a little that the code needs for learning.
+ * Reads all of f. */
 double bly_entropy(const bly_filter *f);
 
-/* Write f in the .bly format, piece by piece. put returns false to stop, and
- * the call then fails with BLY_EIO; what was put before is incomplete. The
- * bytes are put()'s for the duration of its call. */
+/* Write f in the .bly format, piece by piece. put() may use the bytes it is
+ * given only during its call. It returns false to stop; the call then fails
+ * with BLY_EIO, and what was put before is incomplete. */
 typedef bool bly_put(void *ctx, const void *bytes, size_t nbytes);
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx);
 
-/* The same, and free f, also if put stops. The memory of a large filter goes
- * back to the system while it is written, so that f and what is made of it need
- * not be there twice. */
+/* The same, and free f, even if put() stops. The memory of a large filter goes
+ * back to the system while it is written, so that the filter and the bytes made
+ * from it need not be in memory in full at the same time. */
 bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx);
 
-/* The number of bytes that bly_write() will write; and a part of them: nbytes,
- * or as many as there are, starting at byte `from`, into buf. The number
- * written is returned. f must not change between the first part and the last.
- * If f is coded, each call codes it again, so ask for large parts. */
+/* The number of bytes that bly_write() will write; and a part of them.
+ * bly_write_part() writes nbytes, or as many as there are, starting at byte
+ * `from`, into buf, and returns the number written. f must not change between
+ * the first part and the last. If f is coded, each call codes it again, so ask
+ * for large parts. */
 uint64_t bly_written_bytes(const bly_filter *f);
 size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
                       size_t nbytes);
 
-/* The same for whoever must not stop for the time of a pass over a large
- * filter, since a file begins with its sums: bly_parts_sum() reads at most
- * nbytes of f, or a block of 64 KiB, and returns whether all sums are there;
- * bly_parts_take() is bly_write_part(), and makes those that are missing. f
- * must not change or go before the last of these calls; bly_parts_free() does
- * not look at it. A filter that is coded or compact has no sums ahead. */
+/* The same in steps, for callers that must not pause for as long as a pass over
+ * a large filter takes. A file begins with its checksums, so they are computed
+ * first: bly_parts_sum() reads at most nbytes of f, or one block of 64 KiB, and
+ * returns whether all checksums are known. bly_parts_take() is
+ * bly_write_part(), and computes those that are still missing. A filter that is
+ * coded or compact has no checksums to compute ahead. f must not change or be
+ * freed before the last of these calls; bly_parts_free() does not look at
+ * it. */
 typedef struct bly_parts bly_parts;
 bly_status bly_parts_new(const bly_filter *f, bly_parts **out);
 bool bly_parts_sum(bly_parts *p, uint64_t nbytes);
 size_t bly_parts_take(bly_parts *p, uint64_t from, void *buf, size_t nbytes);
 void bly_parts_free(bly_parts *p);
 
-/* Rebuild a filter from bytes that anyone may have written: all of an array, or
- * whatever get delivers (as many bytes as it is asked for, fewer only at the
- * end, a negative number for failure). Any filter returned with BLY_OK is safe
- * to use: there is no second validation step. BLY_EFORMAT for bytes that are no
- * filter or are damaged, BLY_ESECRET for a secret that is missing or wrong,
- * BLY_ERANGE past how->max_bytes, BLY_EIO if get fails. The filter is a copy
- * and belongs to the caller. */
+/* Rebuild a filter from bytes that anyone may have written: an array, or
+ * whatever get() delivers. get() returns as many bytes as it is asked for,
+ * fewer only at the end, and a negative number for failure. Any filter returned
+ * with BLY_OK is safe to use: there is no second validation step. The filter is
+ * a copy and belongs to the caller.
+ *
+ * BLY_EFORMAT if the bytes are not a filter or are damaged, BLY_ESECRET if the
+ * secret is missing or wrong, BLY_ERANGE past how->max_bytes, BLY_EIO if get()
+ * fails. */
 BLY_SIZED(bly_status, bly_load, bly_access,
           (const void *bytes, size_t nbytes, const bly_access *how,
            bly_filter **out),
@@ -1012,22 +1022,26 @@ BLY_SIZED(bly_status, bly_read, bly_access,
            bly_filter **out),
           (get, ctx, how, out));
 
-/* For those who keep keyed filters for others. What tells the secret of f from
- * others, 0 if f is not keyed; it does not give the secret away. Give a filter
- * that was opened blind its secret: BLY_ESECRET if it is another one, or f is
- * not keyed. Make an empty filter, new and without seed, one that is keyed with
- * the secret of that check, and blind: it takes hashes. */
+/* For programs that keep keyed filters on behalf of others.
+ *
+ * bly_secret_check_of() gives a check value that tells the secret of f from
+ * other secrets but does not reveal it; 0 if f is not keyed. bly_unlock() gives
+ * a filter that was opened blind its secret; BLY_ESECRET if the secret is
+ * another one, or f is not keyed. bly_set_blind() turns a new, empty filter
+ * without a seed into a blind one, keyed with the secret that has this check
+ * value. It takes hashes. */
 uint64_t bly_secret_check_of(const bly_filter *f);
 bly_status bly_unlock(bly_filter *f, const unsigned char *secret);
 bly_status bly_set_blind(bly_filter *f, uint64_t secret_check);
 
 /* Write f to path. Whatever happens, a reader sees the whole old file or the
- * whole new one. When the call returns BLY_OK, the file is on disk; if it
- * fails, path is as it was. */
+ * whole new one. If the call returns BLY_OK, the file is on disk; if it fails,
+ * path is as it was. */
 bly_status bly_save(const bly_filter *f, const char *path);
 
-/* The same for any bytes: those that write() puts when it is given `what`. If
- * it fails, so does the call, and path is as it was. wait may be NULL. */
+/* The same for any bytes: those that write() puts when it is called with
+ * `what`. If write() fails, so does the call, and path is as it was. wait may
+ * be NULL. */
 typedef bly_status bly_writes(const void *what, bly_put *put, void *ctx);
 bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
                          bly_writes *write, const void *what);
@@ -1041,25 +1055,24 @@ bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
  *     if (bly_draft_commit(d))
  *         errx(2, "%s", bly_error());
  *
- * This is the only way in which files are replaced: bly_save() and all other
- * functions that take a path to write to use it too. Nothing changes at path
- * before the commit, and a process that dies leaves the old file. The most it
- * leaves beside it is a file called .NAME.00000?.tmp, which is removed when
- * someone next writes to path. The lock of the old file is held from the
- * beginning to the end. A symbolic link is followed and stays.
+ * bly_save() and all other functions that write to a path use this mechanism
+ * too. Nothing changes at path before the commit, and a process that dies
+ * leaves the old file. At most it also leaves a file called .NAME.00000?.tmp
+ * beside it, which the next writer of path removes. The lock of the old file is
+ * held from the beginning to the end. A symbolic link is followed and stays.
  *
  * The new file gets the permission bits of the old one, but never its setuid,
- * setgid and sticky bits or its capabilities; its owner and group, if the
- * caller may set them; and its access control list and extended attributes
- * (user.*). If one of these last two cannot be kept, the call fails, says
- * which, and changes nothing. A file that did not exist gets what the umask and
- * its folder give it. Another hard link keeps the old contents. Pipes and
- * devices are written to directly.
+ * setgid and sticky bits or its capabilities. It gets the owner and group of
+ * the old one, if the caller may set them, and its access control list and
+ * extended attributes (user.*). If one of these last two cannot be kept, the
+ * call fails, says which, and changes nothing. A file that did not exist gets
+ * what the umask and its folder give it. Another hard link to the old file
+ * keeps the old contents. Pipes and devices are written to directly.
  *
- * bly_draft_put() is a bly_put; it gathers small pieces, and returns false if a
- * write has failed; bly_draft_commit() then fails too and says why. Both
- * bly_draft_commit(), even if it fails, and bly_draft_abandon() release d,
- * which may be NULL. A draft has one user at a time. */
+ * bly_draft_put() is a bly_put. It gathers small pieces, and returns false if a
+ * write has failed; bly_draft_commit() then fails too and says why. d is
+ * released by bly_draft_commit(), even if that fails, and by
+ * bly_draft_abandon(); both allow NULL. A draft has one user at a time. */
 typedef struct bly_draft bly_draft;
 bly_status bly_draft_new(const char *path, bly_wait *wait, void *wait_ctx,
                          bly_draft **out);
@@ -1067,13 +1080,14 @@ bool bly_draft_put(void *draft, const void *bytes, size_t nbytes);
 bly_status bly_draft_commit(bly_draft *d);
 void bly_draft_abandon(bly_draft *d);
 
-/* Make a file in a folder, for reading and writing, that has no name and
+/* Make a file in a folder, open for reading and writing, that has no name and
  * disappears when it is closed: for data that do not fit into memory. The
  * caller closes *fd, which is -1 if the call fails. */
 bly_status bly_scratch_file(const char *folder, int *fd);
 
-/* Make the folder that path names, unless something is already there. It is on
- * disk when the call returns, so that files saved in it survive a power cut. */
+/* Make the folder that path names, unless something is already there. When the
+ * call returns, the folder is on disk, so that files saved in it survive a
+ * power cut. */
 bly_status bly_folder_make(const char *path);
 
 /* Read the filter in path into memory, and check all of it. Fails as bly_read()
@@ -1084,26 +1098,28 @@ BLY_SIZED(bly_status, bly_open, bly_access,
 
 /* Use the filter in path without reading it into memory: the pages that
  * questions need are loaded when they are first touched. The filter is
- * read-only. The header is checked, and the payload as how->checking says: by
- * default, a file of more than 64 MiB is compared with its checksums block by
- * block, when a question first depends on a block, and a smaller file at once,
- * which takes some milliseconds (bly_verify() checks everything of any). If an
- * answer depends on a damaged block, it is "maybe", or BLY_EFORMAT from calls
- * that return a status, and bly_damage() reports it; with BLY_CHECK_NOTHING
+ * read-only.
+ *
+ * The header is always checked, the payload as how->checking says. By default,
+ * a file of more than 64 MiB is compared with its checksums block by block,
+ * each when a question first depends on it; a smaller file is compared at once,
+ * which takes some milliseconds. bly_verify() checks all of any file. If an
+ * answer depends on a damaged block, it is "maybe", or BLY_EFORMAT from a call
+ * that returns a status, and bly_damage() reports it. With BLY_CHECK_NOTHING,
  * damage gives wrong answers. Neither ever leads to a crash.
  *
  * The file must not be truncated while it is mapped; bly_save() and
- * bly_update() replace it and never do that. A coded file cannot be used in
- * place: it is decoded into memory and checked, as bly_open() does, and the
- * filter is read-only all the same. So is a compact file. */
+ * bly_update() replace it and never do that. A coded or compact file cannot be
+ * used in place: it is decoded into memory and checked, as by bly_open(), and
+ * the filter is read-only all the same. */
 BLY_SIZED(bly_status, bly_map, bly_access,
           (const char *path, const bly_access *how, bly_filter **out),
           (path, how, out));
 
 /* Make dst the union, or the intersection, of dst and a filter that is read
- * once, from start to end: from a file, which may be a pipe, or from get. Kinds
- * that combine cell by cell take it in as it arrives, coded or not, so that
- * there is never a second filter in memory. A filter that does not fit is
+ * once, from start to end: from a file, which may be a pipe, or from get().
+ * Kinds that combine cell by cell take it in as it arrives, coded or not, so
+ * that there is never a second filter in memory. A filter that does not fit is
  * refused as by bly_merge(), with dst unchanged. If the source turns out to be
  * damaged, or cannot be read to its end, dst may have changed and can only be
  * freed. */
@@ -1113,15 +1129,15 @@ bly_status bly_combine_file(bly_filter *dst, bly_combination how,
 bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
                             void *ctx);
 
-/* Compare the payload of a mapped filter with its checksum; BLY_EFORMAT if it
- * is damaged. Reads all of it. Other filters were checked when they were read:
+/* Compare all of the payload of a mapped filter with its checksum; BLY_EFORMAT
+ * if it is damaged. Other filters were checked when they were read, and give
  * BLY_OK at once. */
 bly_status bly_verify(const bly_filter *f);
 
 /* Has a question met a damaged block of a mapped file? If so, BLY_EFORMAT, and
  * bly_error() says which bytes of the file; a "maybe" may then mean "the file
- * cannot tell". Call it after bly_has() and its relatives, which cannot fail:
- * after each batch, or at the end. Costs next to nothing. */
+ * cannot tell". Call this after bly_has() and its relatives, which cannot
+ * report failure: after each batch, or at the end. Costs next to nothing. */
 bly_status bly_damage(const bly_filter *f);
 
 /* Change the filter in path: take its lock, open it, let change() work on it,
@@ -1135,8 +1151,8 @@ BLY_SIZED(bly_status, bly_update, bly_access,
            void *ctx),
           (path, how, change, ctx));
 
-/* The same over a long time, with a version on disk now and then: for a program
- * that runs for days and may be killed at any moment.
+/* The same over a long time, saving a version now and then: for a program that
+ * runs for days and may be killed at any moment.
  *
  *     bly_keeper *k;
  *     if (bly_keeper_new("seen.bly", NULL, empty, &k))
@@ -1147,14 +1163,17 @@ BLY_SIZED(bly_status, bly_update, bly_access,
  *     bly_keeper_free(k);
  *
  * A keeper holds the lock of the file from the beginning to the end, across all
- * the versions it saves, so that two keepers, or a keeper and bly_update(),
- * never work on one file at once; how->wait is asked as in bly_update(). If
- * there is no file, `first` is written there, and of several processes that do
- * this at once, one succeeds and the others wait for it; without `first`, a
- * missing file is BLY_EIO. The filter that is kept belongs to the keeper. Its
- * user may change it in every way but freeing it. What was not saved is
- * forgotten when the keeper is freed, and when the process dies; if saving
- * fails, the file has the version before, and the keeper goes on. */
+ * the versions it saves. So two keepers, or a keeper and bly_update(), never
+ * work on one file at once. how->wait is asked as in bly_update().
+ *
+ * If there is no file, `first` is written there. If several processes do this
+ * at once, one succeeds and the others wait for it. Without `first`, a missing
+ * file is BLY_EIO.
+ *
+ * The filter belongs to the keeper. The caller may change it in any way, but
+ * must not free it. Changes that were not saved are lost when the keeper is
+ * freed or the process dies. If saving fails, the file holds the previous
+ * version, and the keeper can still be used. */
 typedef struct bly_keeper bly_keeper;
 BLY_SIZED(bly_status, bly_keeper_new, bly_access,
           (const char *path, const bly_access *how, const bly_filter *first,
@@ -1168,30 +1187,30 @@ void bly_keeper_free(bly_keeper *k);
 
 /* A delta updates one version of a filter to another. It holds the bits that
  * flipped or the whole new version, whichever is shorter; both are coded. The
- * receiver must have exactly the version that the delta starts from; with any
- * other, the delta is refused and nothing changes.
+ * receiver must have exactly the version that the delta starts from; otherwise
+ * the delta is refused and nothing changes.
  *
  *     bly_delta_save(old, new, "today.bld", NULL);    the publisher
  *     bly_delta_read(mine, get_today, &conn, NULL);   the subscriber
  *
- * If keys leave the set as well as join it, keep a kind that can remove, and
- * send that filter or what bly_convert() makes of it. */
+ * If keys leave the set as well as join it, keep a filter of a kind that can
+ * remove, and send that filter or what bly_convert() makes of it. */
 
 /* The id of a version: a checksum of kind, shape, hash, state and contents,
- * including layers. Equal for filters that bly_equal() calls equal, whatever
- * their capacities and counts, and for others with a chance of 2^-64. It
- * detects mistakes, not forgeries. Reads all of f. */
+ * including layers. Filters that bly_equal() calls equal have the same id,
+ * whatever their capacities and counts; others have the same id with a chance
+ * of 2^-64. It detects mistakes, not forgeries. Reads all of f. */
 uint64_t bly_version_id(const bly_filter *f);
 
 typedef struct bly_delta {
     uint64_t from, to;    /* version ids */
     const char *form;     /* "gaps" or "whole" */
     uint64_t bytes;       /* of the whole delta */
-    uint64_t whole_bytes; /* of the new version as a file that is not coded; 0
-                             if only the delta is known */
+    uint64_t whole_bytes; /* of the new version as an uncoded file; 0 if only
+                             the delta is known */
     uint64_t bits;        /* of both versions; 0 if their shapes differ */
     uint64_t flips;       /* bits that differ */
-    double entropy;       /* bits that any code needs for these: the sum of
+    double entropy;       /* bits that any code needs for the flips: the sum of
                              m H(d/m) over the arrays; NAN if shapes differ */
 } bly_delta;
 
@@ -1209,12 +1228,12 @@ BLY_SIZED(bly_status, bly_delta_save, bly_delta,
            bly_delta *info),
           (from, to, path, info));
 
-/* Update f to the version that a delta leads to, including its hints, from
- * bytes that anyone may have written: an array, or what get delivers, as in
- * bly_load() and bly_read(). BLY_EUNFIT if f is not the version that the delta
- * starts from or cannot become a filter of another kind (bly_become()),
- * BLY_EFORMAT if the delta is damaged; f is then unchanged. f
- * keeps its secret and its memory source, and is shared or coded as before. */
+/* Update f to the version that a delta leads to, including its hints. The bytes
+ * may have been written by anyone: an array, or what get() delivers, as in
+ * bly_load() and bly_read(). f keeps its secret and its memory source, and is
+ * shared or coded as before. BLY_EUNFIT if f is not the version that the delta
+ * starts from, or cannot become a filter of another kind (bly_become()).
+ * BLY_EFORMAT if the delta is damaged. After these failures f is unchanged. */
 BLY_SIZED(bly_status, bly_delta_apply, bly_delta,
           (bly_filter *const f, const void *bytes, size_t nbytes,
            bly_delta *info),
