@@ -964,9 +964,8 @@ void bly_set_compact(bly_filter *f, bool compact);
 
 /* The information in the contents of f, in bits: m H(X/m) for X ones among m
  * bits or, for other kinds, the entropy of single bytes. No code that ignores
- * positions makes a shorter payload. What bly_write() writes for a coded filter
- * is longer by the headers and by a little that the code needs for learning.
- * Reads all of f. */
+ * positions makes a shorter payload. bly_written_bytes() of a coded filter adds
+ * the headers and a little that the code needs for learning. Reads all of f. */
 double bly_entropy(const bly_filter *f);
 
 /* Write f in the .bly format, piece by piece. put() may use the bytes it is
