@@ -423,10 +423,10 @@ void bly_bands_keys(bly_bands b, const uint32_t *components, uint64_t *keys);
 
 /* Sign hashing (SimHash). Each hash votes with its weight (weights NULL: 1
  * each), for those of its 64 bits that are one and against those that are zero.
- * A bit of the result is set unless it was voted down. Sets at an angle theta
- * differ in 64 theta / pi bits on average; for weights of 1, cos theta = |A and
- * B| / sqrt(|A|
- * B|). Hashes must be distinct. */
+ * A bit of the result is set unless it was voted down. Hashes must be distinct.
+ *
+ * Sets at an angle theta differ in 64 theta / pi bits on average. For weights
+ * of 1, cos theta = |A and B| / sqrt(|A| |B|). */
 uint64_t bly_simhash(const uint64_t *hashes, const double *weights, size_t n);
 unsigned bly_hamming(uint64_t a, uint64_t b); /* bits that differ */
 double bly_simhash_angle(uint64_t a, uint64_t b);
