@@ -69,7 +69,7 @@ bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out);
 
 /* Count n new additions, which bly_add() does by itself. Call this after
  * adding, with the number of times that bly_blocked_add() returned true.
- * Otherwise bly_stats.items_added misses them; nothing else depends on it. */
+ * Without it, bly_stats.items_added misses them; nothing else does. */
 bly_status bly_blocked_added(bly_filter *f, uint64_t n);
 
 BLY_END_DECLS
@@ -115,9 +115,9 @@ static inline uint64_t bly_mix64(uint64_t x)
 /* XXH3 of the 8 little-endian bytes of key; flip comes from the seed. */
 #define BLY_INT_HASH_C UINT64_C(0x9fb21c651e98df25)
 
-/* XXH3 first takes the exclusive or of three terms: the key with its halves
- * swapped and flip, and two rotations of that. The share of flip in the result
- * does not depend on the key, so it is computed beforehand. */
+/* The first step of XXH3 is x ^ rotl(x, 49) ^ rotl(x, 24), where x is the key
+ * with its halves swapped, exclusive-or flip. What flip contributes does not
+ * depend on the key, so it is computed beforehand. */
 static inline uint64_t bly_int_turned(uint64_t flip)
 {
     return flip ^ (flip << 49 | flip >> 15) ^ (flip << 24 | flip >> 40);

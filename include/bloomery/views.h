@@ -1,8 +1,8 @@
 /*
  * bloomery/views.h - ask classic, cuckoo, fuse and xor filters without a call
  *
- * This is to these kinds, which are most often asked for one key at a time,
- * what bloomery/inline.h is to blocked filters:
+ * Like bloomery/inline.h, which is for blocked filters, but for the other kinds
+ * that are most often asked for one key at a time:
  *
  *     bly_view_fuse v;
  *     if (bly_view_of_fuse(f, &v))
