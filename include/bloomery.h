@@ -587,9 +587,10 @@ void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
 void bly_prefetch_hashes(const bly_filter *f, const uint64_t *hashes, size_t n);
 
 /* Add or ask for n keys of a type, which bly_hash_as() converts to the type
- * that the filter holds. Adding to an empty filter of unknown type gives it
- * this type (unless it is shared). BLY_ESECRET for a filter opened blind. If
- * bly_has_as() fails, maybe[] is "maybe" for all keys. */
+ * that the filter holds; fresh, ndone and maybe are as above. Adding to an
+ * empty filter of unknown type gives it this type (unless it is shared).
+ * BLY_ESECRET for a filter opened blind. If bly_has_as() fails, maybe[] is
+ * "maybe" for all keys. */
 bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
                       size_t n, uint64_t *fresh, size_t *ndone);
 bly_status bly_has_as(const bly_filter *f, bly_key_type type, const void *keys,
@@ -644,8 +645,8 @@ bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *values, uint64_t *present);
 bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value);
 
-/* Tell a filter that forgets what time it is, in seconds from any origin that
- * the caller sticks to. The first tick sets the origin. A clock that runs
+/* Set the current time of a filter that forgets, in seconds from any origin
+ * that the caller sticks to. The first tick sets the origin. A clock that runs
  * backwards changes nothing. Answers are as of the last tick, so a filter that
  * is never ticked (a mapped one, for instance) forgets nothing with time.
  * BLY_ENOTSUP for a kind that does not forget. */
