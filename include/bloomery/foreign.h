@@ -11,17 +11,17 @@
 
 BLY_BEGIN_DECLS
 
-/* MurmurHash2 (Austin Appleby, public domain) of 32 bits, and its 64-bit form
- * "A", with which RedisBloom and others place keys. Good enough for a filter,
- * but not for keys that an adversary chooses. */
+/* MurmurHash2 (Austin Appleby, public domain): the 32-bit hash, and its 64-bit
+ * form "A". RedisBloom and others place keys with them. They are good enough
+ * for a filter, but not for keys that an adversary chooses. */
 uint32_t bly_murmur2(const void *bytes, size_t len, uint32_t seed);
 uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
 
 /* Proxies, databases, and services in Java and Go keep filters in formats of
  * their own, each with its own hash. A filter in any of these formats can be
  * opened, described and asked; some formats can also be written from keys. Bits
- * never go from one format to another if the rules for positions differ: that
- * takes the keys.
+ * cannot be converted from one format to another whose rules for positions
+ * differ: that takes the keys.
  *
  *     bly_foreign *f;
  *     if (bly_foreign_open(NULL, bytes, nbytes, &f))
@@ -33,17 +33,17 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
  * commit, per block of a table or per row group. A key may be in the filter if
  * it may be in one of its parts.
  *
- * Threads. Any number may ask a filter at once; one that is being added to or
- * written has one user. */
+ * Threads. Any number of threads may ask a filter at once. A filter that is
+ * being added to or written has one user. */
 typedef struct bly_foreign bly_foreign;
 
 #define BLY_FORMAT_MAX_OPTIONS 8
 
 /* What a format can do. Every format can be opened and described. */
-#define BLY_FORMAT_KNOWN 1u /* is recognised by its contents */
+#define BLY_FORMAT_KNOWN 1u /* can be recognised by its contents */
 #define BLY_FORMAT_HAS 2u   /* can be asked for keys */
 #define BLY_FORMAT_NEW 4u   /* can be made from keys */
-#define BLY_FORMAT_ADD 8u   /* takes more keys: bly_foreign_edit() */
+#define BLY_FORMAT_ADD 8u   /* can take more keys: bly_foreign_edit() */
 #define BLY_FORMAT_REMOVE 16u
 #define BLY_FORMAT_COUNT 32u
 
@@ -56,34 +56,34 @@ typedef struct bly_format_info {
     size_t noptions;
 } bly_format_info;
 
-/* The format at an index, or with a name; false, with *out unchanged, if there
- * is none. */
+/* Describe the format with this index, or with this name; false, with *out
+ * unchanged, if there is none. */
 BLY_SIZED(bool, bly_format_at, bly_format_info,
           (size_t index, bly_format_info *out), (index, out));
 BLY_SIZED(bool, bly_format_named, bly_format_info,
           (const char *name, bly_format_info *out), (name, out));
 
-/* The first format that recognises these bytes by their contents, damaged or
- * not; false if none does. */
+/* Describe the first format that recognises these bytes by their contents,
+ * damaged or not; false if none does. */
 BLY_SIZED(bool, bly_format_of, bly_format_info,
           (const void *bytes, size_t nbytes, bly_format_info *out),
           (bytes, nbytes, out));
 
 typedef struct bly_foreign_spec {
-    const char *format; /* NULL: by its contents; bly_foreign_new() needs it */
+    const char *format;        /* NULL: find out; bly_foreign_new() needs it */
     const bly_option *options; /* of the format */
     size_t noptions;
-    uint64_t items;     /* capacity of a new one; 0: as many as are added */
-    double fpr;         /* rate of a new one; 0: 0.01 */
-    uint64_t max_bytes; /* hold no more than this; 0: no limit. An opened one
+    uint64_t items;     /* capacity of a new filter; 0: as many as are added */
+    double fpr;         /* rate of a new filter; 0: 0.01 */
+    uint64_t max_bytes; /* hold no more than this; 0: no limit. An opened filter
                            never holds more than a few times its file */
     const bly_mem *mem; /* as in bly_spec */
 } bly_foreign_spec;
 
-/* Open the filter in bytes, which are borrowed until bly_foreign_free(). The
- * filter belongs to the caller. spec may be NULL. BLY_EFORMAT if the bytes have
- * no known format or are damaged; BLY_EINVAL if they could have several, or if
- * an option is missing or wrong. */
+/* Open the filter in bytes. The filter belongs to the caller and borrows the
+ * bytes until bly_foreign_free(). spec may be NULL. BLY_EFORMAT if the bytes
+ * have no known format or are damaged. BLY_EINVAL if they could have several
+ * formats, or if an option is missing or wrong. */
 BLY_SIZED(bly_status, bly_foreign_open, bly_foreign_spec,
           (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
            bly_foreign **out),
@@ -95,10 +95,10 @@ BLY_SIZED(bly_status, bly_foreign_open, bly_foreign_spec,
 BLY_SIZED(bly_status, bly_foreign_new, bly_foreign_spec,
           (const bly_foreign_spec *spec, bly_foreign **out), (spec, out));
 
-/* A new filter with the bits of an opened one, if hash and positions agree and
- * only the encoding differs. BLY_EUNFIT, with the reason in bly_error(), if
- * that takes the keys. The new filter belongs to the caller and does not need
- * `from` any more. */
+/* Make a new filter with the bits of an opened one, if hash and positions agree
+ * and only the encoding differs. Otherwise the keys would be needed:
+ * BLY_EUNFIT, with the reason in bly_error(). The new filter belongs to the
+ * caller and does not need `from` any more. */
 BLY_SIZED(bly_status, bly_foreign_repack, bly_foreign_spec,
           (const bly_foreign_spec *spec, const bly_foreign *from,
            bly_foreign **out),
@@ -109,7 +109,7 @@ void bly_foreign_free(bly_foreign *f);
 
 #define BLY_PART_NAME 128 /* bytes of the name of a part */
 
-/* What a foreign filter, or one part of it, tells about itself. */
+/* What a foreign filter, or one part of it, says about itself. */
 typedef struct bly_foreign_stats {
     const char *format;
     char name[BLY_PART_NAME]; /* of the part; "" if there is only one */
@@ -120,21 +120,22 @@ typedef struct bly_foreign_stats {
     uint64_t items;        /* according to the file; UINT64_MAX: not stated */
     uint64_t capacity;     /* 0: not stated */
     double fpr_planned;    /* NAN: not stated */
-    double items_estimate; /* from its bits; NAN: they cannot tell */
-    double fpr_now;        /* from its bits; the mean of several parts */
+    double items_estimate; /* from its bits; NAN: unknown */
+    double fpr_now;        /* from its bits; for several parts, the mean */
     double fill;
     bly_fact facts[BLY_MAX_FACTS];
     size_t nfacts;
 } bly_foreign_stats;
 
-/* Describe one part, or all of them together for BLY_WHOLE. Counts the bits. */
+/* Describe one part, or, for BLY_WHOLE, all of them together. Counts the
+ * bits. */
 #define BLY_WHOLE SIZE_MAX
 BLY_SIZED(void, bly_foreign_stat, bly_foreign_stats,
           (const bly_foreign *f, size_t part, bly_foreign_stats *out),
           (f, part, out));
 
-/* The name of the format; how many parts there are; and the name of one. These
- * do not count bits. */
+/* The name of the format, the number of parts, and the name of a part. These do
+ * not count bits. */
 const char *bly_foreign_format(const bly_foreign *f);
 size_t bly_foreign_nparts(const bly_foreign *f);
 void bly_foreign_part_name(const bly_foreign *f, size_t part,
@@ -142,8 +143,8 @@ void bly_foreign_part_name(const bly_foreign *f, size_t part,
 
 /* Which of n keys may be in the filter, as a bitmap. Keys are text, in the form
  * that the option `keys` of the format names (bytes as they are, numbers,
- * hexadecimal). If a key does not have that form, the call fails, *nbad, unless
- * NULL, becomes its index, and the bitmap means nothing. */
+ * hexadecimal). If a key does not have that form, the call fails. *nbad, unless
+ * NULL, then becomes the index of that key, and the bitmap means nothing. */
 bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
                            size_t n, uint64_t *bitmap, size_t *nbad);
 
@@ -152,17 +153,18 @@ bly_status bly_foreign_has(const bly_foreign *f, const bly_bytes *keys,
 bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
                              uint64_t *bitmap);
 
-/* Add keys to a filter that was made or is edited, not opened (BLY_EREADONLY).
- * Stops at the first key that fails; *ndone, unless NULL, becomes the number
- * added. Those that were not there before, as far as the filter can tell, have
- * their bit set in the bitmap fresh, unless it is NULL; while the size is not
- * known, all have. Filters that grow do so, within their limit: BLY_ENOMEM,
- * BLY_ERANGE past the limit, BLY_EFULL where their own rules end. */
+/* Add keys to a filter that was made or is being edited; BLY_EREADONLY for one
+ * that was only opened. Stops at the first key that fails; *ndone, unless NULL,
+ * becomes the number added. fresh, unless NULL, becomes a bitmap of the keys
+ * that were not there before, as far as the filter can tell; while its size is
+ * not known, all keys count as new. Filters that grow do so within their limit:
+ * BLY_ENOMEM, BLY_ERANGE past the limit, BLY_EFULL where their own rules
+ * end. */
 bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
                            uint64_t *fresh, size_t *ndone);
 
-/* The same for those that are not there: a filter that holds a key as often as
- * it was added does not get it twice. */
+/* The same, but only for keys that are not there: a filter that holds a key as
+ * often as it was added does not get the key twice. */
 bly_status bly_foreign_add_new(bly_foreign *f, const bly_bytes *keys, size_t n,
                                uint64_t *fresh, size_t *ndone);
 
@@ -175,22 +177,22 @@ bly_status bly_foreign_save(bly_foreign *f, const char *path);
 
 /* ------------------------------------ filters of other systems that change */
 
-/* Some formats are those of filters that live on in a server (BLY_FORMAT_ADD).
- * A filter of such a format, whether it was made, edited, started or restored,
- * does what it would do there, to the last bit: it takes keys and grows, gives
- * keys back where it can, and goes in and out in pieces. A call that fails
- * changes nothing. Any number of threads may ask; a writer must be alone. */
+/* Some formats belong to filters that live on in a server (BLY_FORMAT_ADD). A
+ * filter of such a format, whether it was made, edited, started or restored,
+ * behaves as it would there, to the last bit: it takes keys and grows, removes
+ * keys if it can, and is saved and loaded in pieces. A call that fails changes
+ * nothing. Any number of threads may ask; a writer must be alone. */
 
-/* A filter of its own with what is in bytes, which are not needed afterwards.
- * Fails as bly_foreign_open() does, and with BLY_ENOTSUP for a format that does
- * not change. */
+/* Make a filter that can change from bytes, which are not needed afterwards.
+ * Fails as bly_foreign_open() does, and with BLY_ENOTSUP for a format that
+ * cannot change. */
 BLY_SIZED(bly_status, bly_foreign_edit, bly_foreign_spec,
           (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
            bly_foreign **out),
           (spec, bytes, nbytes, out));
 
-/* Change the foreign filter in path, as bly_update() does one of ours. how may
- * be NULL; of it, wait is used. */
+/* Change the foreign filter in path, as bly_update() changes one of ours. how
+ * may be NULL; only its wait is used. */
 typedef bly_status bly_foreign_change(bly_foreign *f, void *ctx);
 bly_status bly_foreign_update_sized(const char *path, const bly_access *how,
                                     size_t how_size,
@@ -207,15 +209,15 @@ static inline bly_status bly_foreign_update(const char *path,
                                     change, ctx);
 }
 
-/* For a caller who knows a key that f will be asked for, or that it will get,
- * and has something else to do before: what that reads is fetched meanwhile. A
- * note says where f has its array, and is not f: when f has changed or is gone,
- * it is of no use, and no harm. Of formats and sizes that gain nothing it is
- * empty. */
+/* For a caller that knows which key it will ask f for, or add to it, and has
+ * something else to do first: bly_foreign_expect() loads the memory for that
+ * key in the meantime. A note says where f has its array, and does not refer to
+ * f itself: after f has changed or gone, the note is useless but harmless. For
+ * formats and sizes that gain nothing, the note is empty. */
 typedef struct bly_foreign_note {
     const unsigned char *array;
     uint64_t range, inverse;
-    uint32_t nplaces; /* of a key; 0: it is empty */
+    uint32_t nplaces; /* of a key; 0: the note is empty */
     uint32_t row;
 } bly_foreign_note;
 void bly_foreign_note_take(const bly_foreign *f, bly_foreign_note *out);
@@ -224,27 +226,28 @@ void bly_foreign_expect(const bly_foreign_note *note, bly_bytes key);
 /* Where the memory of f comes from. */
 const bly_mem *bly_foreign_memory(const bly_foreign *f);
 
-/* A copy, which belongs to the caller. */
+/* Make a copy, which belongs to the caller. */
 bly_status bly_foreign_copy(const bly_foreign *f, bly_foreign **out);
 
-/* Take a key out once. BLY_EABSENT if it is not in; taking out one that was
- * never added may take out another. */
+/* Remove one occurrence of a key. BLY_EABSENT if it is not in the filter.
+ * Removing a key that was never added may remove another one. */
 bly_status bly_foreign_remove(bly_foreign *f, bly_bytes key);
 
-/* How often each of n keys may be in. */
+/* How often each of n keys may be in the filter. */
 bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
                              size_t n, uint64_t *counts);
 
-/* Raise each of n keys by so much (by NULL: 1), and tell what it then counts.
- * For "rediscms" and "redistopk", which are made and restored here and have no
- * file: the sketches of CMS.* and TOPK.*, with the arithmetic of RedisBloom. */
+/* Add by[i] to the count of each of n keys (by NULL: 1); now[i] becomes the new
+ * count. For "rediscms" and "redistopk", the sketches of CMS.* and TOPK.*, with
+ * the arithmetic of RedisBloom. They have no file format, and can only be made
+ * and restored. */
 bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
                                 const uint64_t *by, size_t n, uint64_t *now);
 
-/* The same, one by one: each() is told the number of a key, what it counts now,
- * and which key it has pushed off the list (ptr NULL: none), whose bytes are
- * valid until it returns. It may not change f. Of a call that fails, what was
- * told is done. */
+/* The same, one by one. each() is told the index of a key, its new count, and
+ * which key it has pushed off the list (ptr NULL: none), whose bytes are valid
+ * until each() returns. each() must not change f. If the call fails, the keys
+ * that each() was told about have been raised. */
 typedef void bly_foreign_raised(void *ctx, size_t i, uint64_t now,
                                 bly_bytes left);
 bly_status bly_foreign_increase_each(bly_foreign *f, const bly_bytes *keys,
@@ -252,22 +255,24 @@ bly_status bly_foreign_increase_each(bly_foreign *f, const bly_bytes *keys,
                                      bly_foreign_raised *each, void *ctx);
 
 /* Make f the weighted sum of n sketches; f may be one of them. BLY_EUNFIT if
- * their dimensions differ, BLY_ERANGE if a sum fits no counter. */
+ * their dimensions differ, BLY_ERANGE if a sum does not fit into a counter. */
 bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
                            const int64_t *weights, size_t n);
 
-/* The same for whoever must not stop for the time of a pass over large
- * sketches: bly_foreign_sums_some() makes as many of the cells as is said, in
- * memory of its own, and tells how many are left; when there are none, f
- * becomes their sum with bly_foreign_sums_end(), which is as fast as changing
- * two pointers. The sum is that of the sketches as they are then. Each call is
- * given them again, in the same order. They may change meanwhile: of keys that
- * were raised tell bly_foreign_sums_raised() afterwards, with what
- * bly_foreign_changes() was before; after any other change, or when a sketch is
- * another one, the sums are begun again, and, if that was often, made at once.
+/* The same in steps, for callers that must not pause for as long as a pass over
+ * large sketches takes. bly_foreign_sums_some() computes ncells more cells of
+ * the sum, in memory of its own; *nleft becomes the number that is left. When
+ * none is left, bly_foreign_sums_end() makes f the sum, which is as fast as
+ * changing two pointers. *changed says whether f is different now. The old
+ * contents of f are released by bly_foreign_sums_free(), which may be called in
+ * any thread.
  *
- * *changed: is f another one now? What it had before is released by
- * bly_foreign_sums_free(), which may be called in any thread. */
+ * Pass the same sketches to each call, in the same order. They may change in
+ * the meantime; the sum is that of the sketches at the end. After keys of a
+ * sketch were raised, report them with bly_foreign_sums_raised(), where
+ * `before` is what bly_foreign_changes() was before. After any other change, or
+ * if a sketch was replaced by another, the computation starts again; if that
+ * happens often, it is done in one go. */
 typedef struct bly_foreign_sums bly_foreign_sums;
 bly_status bly_foreign_sums_new(const bly_foreign *f,
                                 const bly_foreign *const *from,
@@ -282,12 +287,12 @@ bly_status bly_foreign_sums_end(bly_foreign_sums *s, bly_foreign *f,
                                 const bly_foreign *const *from, bool *changed);
 void bly_foreign_sums_free(bly_foreign_sums *s);
 
-/* The key that the last increase pushed off the list of f, valid until the
- * next; false if there was none. */
+/* The key that the last increase pushed off the list of f, valid until the next
+ * increase; false if there was none. */
 bool bly_foreign_left(const bly_foreign *f, bly_bytes *out);
 
-/* The keys on the list, heaviest first, if there is room for all; how many
- * there are. They belong to f and are valid until it changes. */
+/* List the keys, heaviest first, if there is room for all of them. Returns how
+ * many there are. The keys belong to f and are valid until it changes. */
 typedef struct bly_foreign_item {
     bly_bytes key;
     uint64_t count;
@@ -295,80 +300,82 @@ typedef struct bly_foreign_item {
 size_t bly_foreign_list(const bly_foreign *f, bly_foreign_item *items,
                         size_t room);
 
-/* Use fewer parts, where a filter has more than its items need. */
+/* Use fewer parts, if a filter has more than its items need. */
 bly_status bly_foreign_compact(bly_foreign *f);
 
-/* A number that is another one whenever f has changed since it was last asked
- * for: what is the same need not be saved or told again. Not what was written
- * to where bly_foreign_chunk() points. */
+/* A number that differs whenever f has changed since the last call: while it
+ * stays the same, there is nothing new to save or announce. It does not notice
+ * what is written to the memory that bly_foreign_chunk() gives. */
 uint64_t bly_foreign_changes(const bly_foreign *f);
 
-/* Hold no more than so many bytes from now on, 0: no limit; one that holds more
- * already does not grow. */
+/* Set how many bytes f may hold from now on; 0: no limit. A filter that already
+ * holds more does not grow. */
 void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes);
 
-/* How many items, up to `to`, a filter of spec would hold when it has grown
- * within spec->max_bytes; fails, with that number in *holds, as
- * bly_foreign_add() does where that is less. */
+/* How many items, up to `to`, a filter made from spec could hold after growing
+ * within spec->max_bytes. If that is fewer than `to`, *holds is still set, and
+ * the call fails as bly_foreign_add() would. */
 BLY_SIZED(bly_status, bly_foreign_scales, bly_foreign_spec,
           (const bly_foreign_spec *spec, uint64_t to, uint64_t *holds),
           (spec, to, holds));
 
-/* Sizes of a part, or of all of them (BLY_WHOLE; k and fpr_planned are then
- * those of the last). Does not count bits. */
+/* The sizes of a part, or of all parts together (BLY_WHOLE; k and fpr_planned
+ * are then those of the last part). Does not count bits. */
 typedef struct bly_foreign_sizes {
     size_t nparts;
     uint64_t nbytes; /* of its arrays */
     uint32_t k;
     uint64_t bits, items, capacity;
     double fpr_planned;
-    uint64_t counted; /* of all of it: bytes as its own system counts them,
-                         structures included; limits are compared with it */
+    uint64_t counted; /* for the whole filter: bytes as its own system counts
+                         them, with structures; limits apply to this */
 } bly_foreign_sizes;
 BLY_SIZED(void, bly_foreign_size, bly_foreign_sizes,
           (const bly_foreign *f, size_t part, bly_foreign_sizes *out),
           (f, part, out));
 
-/* One of the facts of bly_foreign_stats; false if f has none of that name. */
+/* Get one of the facts of bly_foreign_stats by name; false if f has none of
+ * that name. */
 bool bly_foreign_fact(const bly_foreign *f, const char *name, bly_fact *out);
 
 /* In pieces: the file of such a filter is a head and the bytes of its arrays.
  *
- * The length of the head, which is written to `to` if there is room for it; 0
- * for a format that has none. */
+ * Returns the length of the head, and writes it to `to` if there is room for
+ * it; 0 for a format that has none. */
 size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room);
 
-/* A filter with that head and empty arrays. Fails as bly_foreign_edit() does.
- */
+/* Make a filter with this head and empty arrays. Fails as bly_foreign_edit()
+ * does. */
 BLY_SIZED(bly_status, bly_foreign_start, bly_foreign_spec,
           (const bly_foreign_spec *spec, const void *head, size_t nhead,
            bly_foreign **out),
           (spec, head, nhead, out));
 
-/* How many bytes of the arrays there are from offset on, up to `most` and to
- * the end of one array, and where; 0 past the end. Whoever may change f may
- * write to them. */
+/* Get the bytes of the arrays from `offset` on: *at becomes their address, and
+ * the result is their number, at most `most` and up to the end of one array; 0
+ * past the last array. A caller that may change f may write to them. */
 size_t bly_foreign_chunk(const bly_foreign *f, uint64_t offset, size_t most,
                          unsigned char **at);
 
-/* In a record: the numbers and strings that the system itself keeps of such a
- * filter, one after another, whatever their encoding (RDB files of Redis). */
+/* In a record: the numbers and strings that the original system itself stores
+ * for such a filter, one after another, whatever their encoding (RDB files of
+ * Redis). */
 typedef struct bly_foreign_record { /* final */
     void (*put_uint)(void *ctx, uint64_t x);
     void (*put_real)(void *ctx, double x);
     void (*put_bytes)(void *ctx, const void *bytes, size_t n);
 
-    /* For restoring. What get_bytes() returns is from the memory of spec. */
+    /* For restoring. get_bytes() returns memory from the allocator of spec. */
     uint64_t (*get_uint)(void *ctx);
     double (*get_real)(void *ctx);
     void *(*get_bytes)(void *ctx, size_t *n);
     bool (*failed)(void *ctx); /* has one of these failed? */
-    const bly_mem *mem;        /* for storing: of what is put together first */
+    const bly_mem *mem; /* for storing: memory for what is assembled first */
     void *ctx;
 } bly_foreign_record;
 
-/* Put f into a record; take one out of a record of that version. BLY_EFORMAT if
- * the record is damaged, or of a version that is not known. */
+/* Store f in a record; restore a filter from a record of that version.
+ * BLY_EFORMAT if the record is damaged, or its version is not known. */
 bly_status bly_foreign_store(const bly_foreign *f,
                              const bly_foreign_record *to);
 BLY_SIZED(bly_status, bly_foreign_restore, bly_foreign_spec,
@@ -376,8 +383,8 @@ BLY_SIZED(bly_status, bly_foreign_restore, bly_foreign_spec,
            const bly_foreign_record *from, bly_foreign **out),
           (spec, version, from, out));
 
-/* Let a memory source that defragments move a part of *f, as bly_move() does;
- * with part 0 goes what belongs to all, and *f itself. Cannot fail. */
+/* Let a memory source that defragments move a part of *f, as bly_move() does.
+ * Part 0 includes what belongs to all parts, and *f itself. Cannot fail. */
 typedef void *bly_mover(void *ctx, void *at);
 void bly_foreign_move(bly_foreign **f, size_t part, bly_mover *move, void *ctx);
 

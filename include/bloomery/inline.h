@@ -3,29 +3,30 @@
  *
  * For keys that come one by one. A processor looks ahead over a few hundred
  * instructions; the shorter a question is, the more questions fit into that
- * window and wait for memory together. A call makes each question long.
+ * window and wait for memory together. A function call makes each question
+ * long.
  *
  *     bly_blocked b;
  *     if (bly_blocked_view(f, &b))
  *         for (...)
  *             hits += bly_blocked_has_int(&b, key);
  *
- * For keys that come a few at a time, eight are hashed together, and their
- * blocks are on their way while those before them are looked at:
+ * For keys that come a few at a time, other functions hash eight together, and
+ * load the blocks of later groups while they test earlier ones:
  *
  *     bly_blocked_has_ints(&b, keys, n, maybe);
  *
- * or, to use the answers at once, bly_blocked_aim_ints() and, some groups
+ * or, to use the answers at once, call bly_blocked_aim_ints() and, some groups
  * later, bly_blocked_hits(). For hundreds of keys in one array, bly_has_ints()
  * and the other batches of bloomery.h are faster still.
  *
  * The answers are those of bly_has_hash() and bly_has(), and cannot fail.
- * Nothing is checked on the way: bly_blocked_view() compares a mapped file of
- * more than 64 MiB with all of its checksums before it gives a view. A view
- * belongs to the caller but points into the filter, which must outlive it; any
- * number of threads may ask, as long as none writes to the filter. A question
- * costs one cache miss. Compile with -O3 -march=native, or at least -mavx2, to
- * compute hashes and masks with vector instructions.
+ * Nothing is checked when a key is asked for: bly_blocked_view() compares a
+ * mapped file of more than 64 MiB with all of its checksums before it gives a
+ * view. A view belongs to the caller but points into the filter, which must
+ * outlive it. Any number of threads may ask, as long as none writes to the
+ * filter. A question costs one cache miss. Compile with -O3 -march=native, or
+ * at least -mavx2, to compute hashes and masks with vector instructions.
  */
 #ifndef BLOOMERY_INLINE_H
 #define BLOOMERY_INLINE_H
@@ -38,9 +39,9 @@
 
 BLY_BEGIN_DECLS
 
-/* What it takes to ask a blocked filter without a call. Programs are compiled
- * with what the functions below do with it, so there is no view of a filter
- * that would need other ones. */
+/* A view: what it takes to ask a blocked filter without a call. The functions
+ * below are compiled into programs, so filters that would need other functions
+ * have no view. */
 typedef struct bly_blocked { /* final */
     const uint64_t *words;   /* blocks of eight, little-endian */
     uint64_t nblocks;
@@ -48,32 +49,33 @@ typedef struct bly_blocked { /* final */
     uint32_t k;
 } bly_blocked;
 
-/* A view of f, valid until f is freed; it also sees keys that are added later.
- * False, with *out unchanged, if f is not of the kind "blocked", is shared by
- * many writers, or is keyed. A mapped file that is checked block by block is
- * first checked as a whole: false if it is damaged, and bly_damage() says
- * where. */
+/* Make a view of f, valid until f is freed; it also sees keys that are added
+ * later. False, with *out unchanged, if f is not of the kind "blocked", is
+ * shared by many writers, or is keyed. A mapped file that is checked block by
+ * block is first checked as a whole: false if it is damaged, and bly_damage()
+ * says where. */
 bool bly_blocked_view(const bly_filter *f, bly_blocked *out);
 
-/* What it takes to add without a call: alone, as with bly_add(). */
+/* What it takes to add without a call. As with bly_add(), the writer must be
+ * alone. */
 typedef struct bly_blocked_adder { /* final */
     bly_blocked view;              /* to ask what was added so far */
     uint64_t *words;               /* those of the view */
 } bly_blocked_adder;
 
-/* To add to f, valid until f is freed. False, with *out unchanged, where there
- * is no view, and if f is mapped read-only. */
+/* Prepare to add to f; *out is valid until f is freed. False, with *out
+ * unchanged, if f can have no view or is mapped read-only. */
 bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out);
 
-/* Count n additions that were new, as bly_add() does by itself: after adding,
- * with the number of times that bly_blocked_add() returned true. Without it,
- * bly_stats.items_added misses them; nothing else does. */
+/* Count n new additions, which bly_add() does by itself. Call this after
+ * adding, with the number of times that bly_blocked_add() returned true.
+ * Without it, bly_stats.items_added misses them; nothing else does. */
 bly_status bly_blocked_added(bly_filter *f, uint64_t n);
 
 BLY_END_DECLS
 
-/* The high half of the 128-bit product of a and b, for compilers without such
- * numbers. */
+/* The high half of the 128-bit product of a and b, for compilers without
+ * 128-bit integers. */
 static inline uint64_t bly_mulhi_narrow_(uint64_t a, uint64_t b)
 {
     const uint64_t al = (uint32_t)a, ah = a >> 32;
@@ -93,8 +95,8 @@ static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 #endif
 }
 
-/* A bijection of 64 bits in which every bit of the input stirs every bit of
- * the output: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
+/* A bijection of 64 bits in which every input bit affects every output bit: the
+ * finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
 static inline uint64_t bly_mix64(uint64_t x)
 {
     x ^= x >> 30;
@@ -104,16 +106,18 @@ static inline uint64_t bly_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* h, h C, h C^2, ... are as many values from one as a caller needs: the
- * multiples of C lie as evenly in up to eight dimensions as can be (Steele and
- * Vigna 2021). Their high bits are good, so reduce them with bly_mulhi(). */
+/* h, h C, h C^2, ... are as many values as a caller needs, all from one hash.
+ * The multiples of C are spread as evenly as possible in up to eight dimensions
+ * (Steele and Vigna 2021). Their high bits are good, so reduce them with
+ * bly_mulhi(). */
 #define BLY_POWERS_C UINT64_C(0xf1357aea2e62a9c5)
 
 /* XXH3 of the 8 little-endian bytes of key; flip comes from the seed. */
 #define BLY_INT_HASH_C UINT64_C(0x9fb21c651e98df25)
 
-/* Its first step adds two rotations to the key, its halves swapped, and flip.
- * What comes of flip can be added when they are done, and is known before. */
+/* The first step of XXH3 is x ^ rotl(x, 49) ^ rotl(x, 24), where x is the key
+ * with its halves swapped, exclusive-or flip. What flip contributes does not
+ * depend on the key, so it is computed beforehand. */
 static inline uint64_t bly_int_turned(uint64_t flip)
 {
     return flip ^ (flip << 49 | flip >> 15) ^ (flip << 24 | flip >> 40);
@@ -135,7 +139,7 @@ static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
 }
 
 /* The positions of a key in its block: docs/kinds/blocked.md. The constants are
- * the fractions of the golden ratio and of sqrt(3). */
+ * the fractional parts of the golden ratio and of sqrt(3). */
 #define BLY_LINES_C1 UINT64_C(0x9e3779b97f4a7c15)
 #define BLY_LINES_C2 UINT64_C(0xbb67ae8584caa73b)
 
@@ -166,7 +170,7 @@ static inline unsigned bly_block_bit_(uint64_t hash, unsigned k, unsigned i)
     return i * width + ((unsigned)(g >> w * (i % 8)) & (width - 1));
 }
 
-/* Any k. Not inline, so that a loop with k = 8 keeps its registers. */
+/* For any k. Not inline, so that a loop with k = 8 keeps its registers. */
 __attribute__((noinline, cold, unused)) static bool
 bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
 {
@@ -178,7 +182,8 @@ bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
     return true;
 }
 
-/* k = 8: one bit in each word. With AVX-512, the masks of all eight. */
+/* k = 8: one bit in each word. With AVX-512, one vector holds all eight
+ * masks. */
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 /* maskz: the plain forms make gcc 12 warn in C++. */
 static inline __m512i bly_block_mask_8_(__m512i g)
@@ -188,8 +193,8 @@ static inline __m512i bly_block_mask_8_(__m512i g)
                                    _mm512_maskz_srlv_epi64(0xff, g, by));
 }
 
-/* bly_lines_spread(), in a vector: the hash of the key has kept the units busy
- * that multiply and shift numbers. */
+/* bly_lines_spread() in a vector: the scalar units that multiply and shift are
+ * busy with the hash of the key. */
 static inline __m512i bly_block_spread_8_(uint64_t hash)
 {
     const __m512i p =
@@ -200,7 +205,7 @@ static inline __m512i bly_block_spread_8_(uint64_t hash)
 }
 #endif
 
-/* All eight tested at once. */
+/* Test all eight bits at once. */
 static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
@@ -307,18 +312,19 @@ static inline bool bly_blocked_add_int(const bly_blocked_adder *a, uint64_t key)
 
 /* ---------------------------------------------------------- eight at a time */
 
-/* Groups that are on their way while one is looked at: fewer come too late from
- * memory, more push each other out of the first cache. */
+/* How many groups are being loaded while one is tested. With fewer, memory
+ * arrives too late; with more, groups push each other out of the first
+ * cache. */
 #define BLY_BLOCKED_AHEAD 8
 
-/* Eight keys whose blocks are on their way. */
+/* Eight keys whose blocks are being loaded. */
 typedef struct bly_blocked_eight {
     const uint64_t *block[8];
     uint64_t g[8]; /* with k = 8 the positions, else the hash */
 } bly_blocked_eight;
 
-/* Send for the blocks of eight hashes. Loops of eight, which compilers make
- * into vectors. */
+/* Start loading the blocks of eight hashes. Compilers turn these loops of eight
+ * into vector instructions. */
 static inline void bly_blocked_aim(const bly_blocked *b, const uint64_t *hashes,
                                    bly_blocked_eight *out)
 {
@@ -326,7 +332,7 @@ static inline void bly_blocked_aim(const bly_blocked *b, const uint64_t *hashes,
     if (b->nblocks >> 32) {
         for (unsigned i = 0; i < 8; i++)
             at[i] = bly_mulhi(hashes[i], b->nblocks);
-    } else { /* the same, from halves: vectors have no higher half */
+    } else { /* the same, from halves: vectors have no high product */
         for (unsigned i = 0; i < 8; i++)
             at[i] = ((hashes[i] >> 32) * b->nblocks +
                      ((hashes[i] & UINT32_MAX) * b->nblocks >> 32)) >>
@@ -397,8 +403,8 @@ static inline void bly_blocked_each_(const bly_blocked *b, const uint64_t *keys,
         maybe[n / 64] = word;
 }
 
-/* bly_has_hashes() and bly_has_ints(): bit i % 64 of maybe[i / 64] is clear
- * only if key i of n was never added. */
+/* The same answers as bly_has_hashes() and bly_has_ints(): bit i % 64 of
+ * maybe[i / 64] is clear only if key i of n was never added. */
 static inline void bly_blocked_has_hashes(const bly_blocked *b,
                                           const uint64_t *hashes, size_t n,
                                           uint64_t *maybe)

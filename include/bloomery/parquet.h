@@ -11,12 +11,13 @@
 
 BLY_BEGIN_DECLS
 
-/* A Parquet file consists of row groups; a row group has one chunk per column,
+/* A Parquet file consists of row groups. A row group has one chunk per column,
  * and a chunk consists of pages of values. The footer says where everything is,
  * including the filter of a chunk, if it has one. To ask these filters, use the
- * format "parquet" above. Here are the columns, the pages as they are in the
- * file, and the means to make filters for chunks that have none: the data stay
- * as they are, followed by the filters and a footer that points to them.
+ * format "parquet" of bloomery/foreign.h. Here are the columns, the pages as
+ * they are in the file, and the means to make filters for chunks that have
+ * none. The data stay as they are, followed by the filters and a footer that
+ * points to them.
  *
  *     bly_parquet *p;
  *     bly_parquet_open(bytes, nbytes, NULL, &p);
@@ -26,8 +27,8 @@ BLY_BEGIN_DECLS
  *     bly_parquet_write(p, put, ctx);
  *     bly_parquet_free(p);
  *
- * Threads. Any number may read pages and descriptions at once; a file for which
- * filters are made has one user. */
+ * Threads. Any number of threads may read pages and descriptions at once. A
+ * file for which filters are being made has one user. */
 typedef struct bly_parquet bly_parquet;
 
 typedef enum bly_parquet_type {
@@ -62,10 +63,10 @@ typedef enum bly_parquet_meaning {
 typedef struct bly_parquet_column {
     const char *name; /* with dots between the parts of its path */
     bly_parquet_type type;
-    uint32_t width; /* bytes of a value; 0 if they differ */
+    uint32_t width; /* bytes per value; 0 if they differ */
     bly_parquet_meaning meaning;
     uint32_t bits;      /* of an integer */
-    bool is_unsigned;   /* integer */
+    bool is_unsigned;   /* of an integer */
     uint32_t digits;    /* of a time: 3, 6 or 9 digits of a second */
     int32_t scale;      /* of a decimal */
     uint32_t precision; /* of a decimal */
@@ -73,8 +74,8 @@ typedef struct bly_parquet_column {
     uint32_t max_rep;   /* its highest repetition level */
 } bly_parquet_column;
 
-/* The type in words, such as "INT64 timestamp in microseconds", into room
- * bytes. */
+/* Write the type in words, such as "INT64 timestamp in microseconds", to out,
+ * at most room bytes. */
 BLY_SIZED(void, bly_parquet_type_name, bly_parquet_column,
           (const bly_parquet_column *c, char *out, size_t room),
           (c, out, room));
@@ -94,11 +95,11 @@ typedef struct bly_parquet_shape {
     size_t ngroups, ncolumns;
     uint64_t footer_at; /* where the data end */
     uint64_t footer_bytes;
-    bool is_signed;         /* the footer too: it must not be changed */
+    bool is_signed;         /* the footer is signed: it must not be changed */
     const char *created_by; /* "" if it does not say */
 } bly_parquet_shape;
 
-/* Read the footer. bytes are the whole file, and are borrowed until
+/* Read the footer. bytes are the whole file; they are borrowed until
  * bly_parquet_free(), which also frees the names handed out. The result belongs
  * to the caller; mem as in bly_spec. BLY_EFORMAT if the bytes are not a Parquet
  * file, or are damaged or encrypted. */
@@ -108,8 +109,8 @@ void bly_parquet_free(bly_parquet *p); /* NULL is allowed */
 BLY_SIZED(void, bly_parquet_stat, bly_parquet_shape,
           (const bly_parquet *p, bly_parquet_shape *out), (p, out));
 
-/* A column, a chunk, and the rows of a group. The numbers must be within the
- * shape. */
+/* Describe a column or a chunk; and the number of rows of a group. The indices
+ * must be within the shape. */
 BLY_SIZED(void, bly_parquet_column_at, bly_parquet_column,
           (const bly_parquet *p, size_t column, bly_parquet_column *out),
           (p, column, out));
@@ -119,7 +120,7 @@ BLY_SIZED(void, bly_parquet_chunk_at, bly_parquet_chunk,
           (p, group, column, out));
 uint64_t bly_parquet_group_rows(const bly_parquet *p, size_t group);
 
-/* The number of the column with this name. BLY_EINVAL if there is none, or more
+/* The index of the column with this name. BLY_EINVAL if there is none, or more
  * than one. */
 bly_status bly_parquet_column_named(const bly_parquet *p, const char *name,
                                     size_t *out);
@@ -165,10 +166,11 @@ typedef struct bly_parquet_page {
     size_t nbytes;
 } bly_parquet_page;
 
-/* The page at byte *at of a chunk, 0 for the first; *at becomes the start of
- * the next page, or the nbytes of the chunk. out->bytes points into the file.
- * If the call fails, *at is unchanged and *out means nothing: BLY_ENOTSUP for a
- * chunk that is encrypted or in another file, BLY_EFORMAT if it is damaged. */
+/* Get the page at byte *at of a chunk, 0 for the first. *at becomes the start
+ * of the next page or, after the last, the nbytes of the chunk. out->bytes
+ * points into the file. BLY_ENOTSUP for a chunk that is encrypted or in another
+ * file, BLY_EFORMAT if it is damaged. If the call fails, *at is unchanged and
+ * *out means nothing. */
 BLY_SIZED(bly_status, bly_parquet_page_next, bly_parquet_page,
           (const bly_parquet *p, size_t group, size_t column, uint64_t *at,
            bly_parquet_page *out),
@@ -178,19 +180,20 @@ BLY_SIZED(bly_status, bly_parquet_page_next, bly_parquet_page,
 typedef struct bly_parquet_filter {
     uint64_t nbytes; /* of its blocks */
     double fpr;      /* from its bits */
-    double values;   /* different values, from its bits */
+    double values;   /* distinct values, from its bits */
 } bly_parquet_filter;
 
 /* Make the filter of a chunk in three steps. Begin it, for at most nvalues
- * different values and the rate fpr. Add all values of the chunk, in any number
+ * distinct values and the rate fpr. Add all values of the chunk, in any number
  * of calls, each value in its PLAIN encoding (for byte arrays, without the
- * length): as bytes, or n values of `width` bytes one after another. End it: it
- * is folded to the smallest power of two of bytes that keeps the rate, and
- * *out, unless NULL, describes it. One filter is made at a time, and each chunk
- * has one turn; a filter that the chunk had before is replaced. begin fails
- * with BLY_EINVAL out of turn, with BLY_ENOTSUP if the chunk cannot have a
- * filter or the footer is signed. Add and end only after a begin that returned
- * BLY_OK. */
+ * length): as bytes, or n values of `width` bytes one after another. End it:
+ * the filter is folded to the smallest power of two of bytes that keeps the
+ * rate, and *out, unless NULL, describes it.
+ *
+ * One filter is made at a time, and each chunk has one turn. A filter that the
+ * chunk had before is replaced. Beginning fails with BLY_EINVAL out of turn,
+ * and with BLY_ENOTSUP if the chunk cannot have a filter or the footer is
+ * signed. Add and end only after a begin that returned BLY_OK. */
 bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
                                     uint64_t nvalues, double fpr);
 void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n);
@@ -199,9 +202,9 @@ void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
 BLY_SIZED(bly_status, bly_parquet_filter_end, bly_parquet_filter,
           (bly_parquet *const p, bly_parquet_filter *out), (p, out));
 
-/* Write the file with the filters that were made: data as they were, filters,
- * footer. Whatever the footer holds that this library does not know stays in
- * it. BLY_EIO if put returns false. */
+/* Write the file with the filters that were made: the data as they were, the
+ * filters, the footer. Anything in the footer that this library does not know
+ * is kept. BLY_EIO if put() returns false. */
 bly_status bly_parquet_write(const bly_parquet *p, bly_put *put, void *ctx);
 
 BLY_END_DECLS

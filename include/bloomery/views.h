@@ -1,8 +1,8 @@
 /*
  * bloomery/views.h - ask classic, cuckoo, fuse and xor filters without a call
  *
- * What bloomery/inline.h is for blocked filters, for those kinds that are asked
- * one key at a time most:
+ * Like bloomery/inline.h, which is for blocked filters, but for the other kinds
+ * that are most often asked for one key at a time:
  *
  *     bly_view_fuse v;
  *     if (bly_view_of_fuse(f, &v))
@@ -10,16 +10,16 @@
  *             hits += bly_view_fuse_has_int(&v, key);
  *
  * The answers are those of bly_has_hash() and bly_has(), and cannot fail. A
- * view belongs to the caller but points into the filter, which must outlive it;
- * any number of threads may ask, as long as none writes to the filter. It also
- * sees keys that are added later.
+ * view belongs to the caller but points into the filter, which must outlive it.
+ * Any number of threads may ask, as long as none writes to the filter. A view
+ * also sees keys that are added later.
  *
- * There is a view where the functions below are all that it takes: not of a
- * filter that is keyed, shared by many writers or made of layers, nor of rare
- * shapes (below). Then the call that makes it returns false, and *out is as it
- * was; bly_has() serves all. A mapped file that is checked block by block is
- * first checked as a whole: false if it is damaged, and bly_damage() says
- * where.
+ * A filter has a view if the functions below can ask it. There is none for a
+ * filter that is keyed, shared by many writers or made of layers, nor for rare
+ * shapes (see below): the call that makes the view then returns false and
+ * leaves *out as it was. bly_has() works for every filter. A mapped file that
+ * is checked block by block is first checked as a whole: false if it is
+ * damaged, and bly_damage() says where.
  */
 #ifndef BLOOMERY_VIEWS_H
 #define BLOOMERY_VIEWS_H
@@ -28,7 +28,8 @@
 
 BLY_BEGIN_DECLS
 
-/* Bits of keys all over an array; not where it is cut into slices. */
+/* The bits of a key are spread over the whole array. There is no view if the
+ * array is cut into slices. */
 typedef struct bly_view_classic { /* final */
     const unsigned char *bits;
     uint64_t nbits;
@@ -39,10 +40,10 @@ typedef struct bly_view_classic { /* final */
 
 bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out);
 
-/* Fingerprints in buckets; not semi-sorted, not growing, and a bucket is one
- * word, as it is with four slots of up to 14 bits. Buckets of whole bytes, with
- * fingerprints mixed lightly, are asked inline; others by a function of the
- * program. */
+/* Fingerprints in buckets. There is no view if they are semi-sorted, if the
+ * filter grows, or if a bucket does not fit in one word; four slots of up to 14
+ * bits do. Buckets of whole bytes, with lightly mixed fingerprints, are asked
+ * inline, others by a function that is compiled into the program. */
 typedef struct bly_view_cuckoo { /* final */
     const unsigned char *buckets;
     uint64_t nbuckets, nbits; /* of all buckets */
@@ -56,19 +57,19 @@ typedef struct bly_view_cuckoo { /* final */
 
 bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out);
 
-/* Fingerprints of a fixed set, kinds "fuse" and "xor". Those of 8 bits in three
- * slots, with hashes mixed lightly, are asked inline; others by a function of
- * the program. */
+/* Fingerprints of a fixed set, kinds "fuse" and "xor". Fingerprints of 8 bits
+ * in three slots, with lightly mixed hashes, are asked inline, others by a
+ * function that is compiled into the program. */
 typedef struct bly_view_fuse { /* final */
     const unsigned char *seeds, *cells;
     uint64_t nshards, nslots; /* of a shard */
-    uint64_t segment, starts; /* slots where a key may begin */
+    uint64_t segment, starts; /* starts: slots where a key may begin */
     uint64_t seed;            /* of the only shard */
     uint64_t turned;
     uint32_t bits, arity;
     bool light;  /* bly_peel_word() */
     bool usual;  /* light, 8 bits, three slots, one shard */
-    bool usuals; /* the same with several */
+    bool usuals; /* the same with several shards */
 } bly_view_fuse;
 
 typedef bly_view_fuse bly_view_xor; /* starts is 0 */
@@ -87,7 +88,7 @@ static inline uint64_t bly_view_word_(const unsigned char *at)
 
 /* ----------------------------------------------------------------- classic */
 
-/* n positions in the layout `spread`: a constant's powers times the hash,
+/* Test n positions in the layout `spread`: the hash times powers of a constant,
  * scaled to the number of bits. */
 static inline __attribute__((always_inline)) bool
 bly_spread_in_(const unsigned char *bits, uint64_t nbits, uint64_t *g,
@@ -103,7 +104,7 @@ bly_spread_in_(const unsigned char *bits, uint64_t nbits, uint64_t *g,
     return in != 0;
 }
 
-/* Three positions at once: most absent keys are found out by them. */
+/* Test three positions at once first: they expose most absent keys. */
 static inline __attribute__((always_inline)) bool
 bly_spread_has_(const unsigned char *bits, uint64_t nbits, uint64_t k,
                 uint64_t hash)
@@ -113,26 +114,26 @@ bly_spread_has_(const unsigned char *bits, uint64_t nbits, uint64_t k,
            bly_spread_in_(bits, nbits, &hash, k - first);
 }
 
-/* h mod n for many h and one n < 2^63, with inverse = floor((2^64-1) / n). That
- * is at least 2^64/n - 1, so h inverse / 2^64 is more than h/n - 1, and the
- * quotient is right or one short. */
+/* h mod n for many h and one n < 2^63, with inverse = floor((2^64-1) / n). The
+ * inverse is at least 2^64/n - 1, so h inverse / 2^64 is more than h/n - 1, and
+ * the quotient is right or one too small. */
 static inline uint64_t bly_mod_(uint64_t h, uint64_t n, uint64_t inverse)
 {
     const uint64_t r = h - bly_mulhi(h, inverse) * n;
-    const uint64_t less = r - n; /* wraps, and is more, where r is right */
+    const uint64_t less = r - n; /* wraps around to more than r if r is right */
     return less < r ? less : r;
 }
 
-/* x mod n, for x < 2 n: the sum of two positions. Written so that compilers
- * make no branch of it: whether x passes n is a coin flip. */
+/* x mod n, for x < 2 n, the sum of two positions. Written so that compilers do
+ * not use a branch: whether x passes n is a coin flip. */
 static inline uint64_t bly_wrap_(uint64_t x, uint64_t n)
 {
     uint64_t less;
     return __builtin_sub_overflow(x, n, &less) ? x : less;
 }
 
-/* Seven positions make the step grow by less than this. Where it stays below
- * nbits all the time, as it nearly always does, it is never reduced. */
+/* In seven positions the step grows by less than this. If it stays below nbits
+ * all the time, as it nearly always does, it never needs to be reduced. */
 #define BLY_CLASSIC_GROWTH 28
 
 static inline bool bly_classic_even_(uint64_t y, uint64_t nbits)
@@ -140,8 +141,8 @@ static inline bool bly_classic_even_(uint64_t y, uint64_t nbits)
     return y + BLY_CLASSIC_GROWTH < nbits;
 }
 
-/* Positions i to end - 1 of a key that is at x and steps by y; `even` is a
- * literal, and says that the step stays below nbits. */
+/* Test positions i to end - 1 of a key that is at x and steps by y. `even` is a
+ * literal; it says that the step stays below nbits. */
 static inline __attribute__((always_inline)) bool
 bly_classic_in_(const bly_view_classic *v, uint64_t *x, uint64_t *y, uint64_t i,
                 uint64_t end, bool even)
@@ -163,8 +164,8 @@ bly_classic_seven_(const bly_view_classic *v, uint64_t x, uint64_t y)
            bly_classic_in_(v, &x, &y, 3, 7, true);
 }
 
-/* Any k, and the layout `shared`. Not inline, so that a loop over what most
- * filters are keeps its registers. */
+/* For any k, and for the layout `shared`. Not inline, so that a loop over the
+ * usual filters keeps its registers. */
 __attribute__((noinline, cold, unused)) static bool
 bly_view_classic_any_(const bly_view_classic *v, uint64_t hash)
 {
@@ -197,11 +198,12 @@ static inline bool bly_view_classic_has_int(const bly_view_classic *v,
 
 #define BLY_CUCKOO_C UINT64_C(0x9e3779b97f4a7c15)
 
-/* The first bit of the other bucket of a fingerprint that may be in this one:
- * docs/kinds/cuckoo.md. Bits are subtracted from bits, so that no number of a
- * bucket is needed; a negative difference is less than one table below 0. With
- * bytes for bits, the first byte. Fingerprints differ in random bits already,
- * and a product spreads them as evenly as can be. */
+/* The first bit of the other bucket of a fingerprint that may be in the bucket
+ * at `bit`: docs/kinds/cuckoo.md. Positions of bits are subtracted, so that the
+ * number of the bucket is not needed; a negative difference is less than one
+ * table below 0. If all arguments count bytes instead of bits, so does the
+ * result. With `light` the fingerprint is only multiplied: fingerprints differ
+ * in random bits already, and a product spreads them as evenly as possible. */
 static inline uint64_t bly_cuckoo_across_(uint64_t fp, uint64_t bit,
                                           uint64_t nbuckets, uint64_t width,
                                           uint64_t nbits, bool light)
@@ -218,10 +220,10 @@ static inline uint64_t bly_cuckoo_print_(uint64_t hash, uint64_t nprints)
     return 1 + ((hash * BLY_CUCKOO_C >> 32) * nprints >> 32);
 }
 
-/* The highest bit of each slot of a word that is fp; the lowest one set is
- * right, those above need not be. A slot of x is zero where w has fp. Taking 1
- * from it borrows, which sets its highest bit; a slot above may borrow
- * falsely, but never the lowest match. */
+/* The highest bit of each slot of w that holds fp. The lowest bit set is right;
+ * those above it need not be. A slot of x is zero where w has fp. Subtracting 1
+ * from it borrows, which sets its highest bit. A slot above may then borrow
+ * falsely, but never one below the lowest match. */
 static inline uint64_t bly_cuckoo_hits_(uint64_t w, uint64_t fp, uint64_t ones,
                                         uint64_t highs)
 {
@@ -229,8 +231,9 @@ static inline uint64_t bly_cuckoo_hits_(uint64_t w, uint64_t fp, uint64_t ones,
     return (x - ones) & ~x & highs;
 }
 
-/* A bucket begins in byte at / units, at one of its eight bits where units are
- * bits: 8 or 1, a literal, as is light. */
+/* Is the key in one of its two buckets? Positions a and b count bits if `units`
+ * is 8, and bytes if it is 1: a bucket begins in byte a / units, at bit a %
+ * units. `units` is a literal, and so is `light` in the usual case. */
 static inline __attribute__((always_inline)) bool
 bly_cuckoo_in_(const bly_view_cuckoo *v, uint64_t hash, unsigned units,
                bool light)
@@ -266,9 +269,9 @@ static inline bool bly_view_cuckoo_has_int(const bly_view_cuckoo *v,
 
 /* ----------------------------------------------------------- fuse and xor */
 
-/* The word from which slots and fingerprint of a key come. A good hash needs no
- * more than a product with the seed, which is odd: its high bits depend on all
- * bits of the hash, and differently for every seed. */
+/* The word from which the slots and the fingerprint of a key are derived. A
+ * good hash needs only a product with the seed, which is odd: its high bits
+ * depend on all bits of the hash, and differently for every seed. */
 #define BLY_PEEL_LOW UINT64_C(63)
 
 static inline uint64_t bly_peel_word(uint64_t hash, uint64_t seed, bool light)
@@ -276,7 +279,7 @@ static inline uint64_t bly_peel_word(uint64_t hash, uint64_t seed, bool light)
     return (light ? hash * seed : bly_mix64(hash ^ seed)) & ~BLY_PEEL_LOW;
 }
 
-/* A value of it for fingerprints: take its high bits. */
+/* The fingerprint of such a word: take the high bits of the result. */
 #define BLY_PEEL_PRINT_C UINT64_C(0x9e3779b97f4a7c15)
 
 static inline uint64_t bly_peel_print(uint64_t g)
@@ -284,9 +287,10 @@ static inline uint64_t bly_peel_print(uint64_t g)
     return g * BLY_PEEL_PRINT_C;
 }
 
-/* Slot i of a key in a row of segments: fuse; `first` is its slot 0, from which
- * the others differ in bits of x. And in as many parts as it has slots: xor;
- * g is multiplied by BLY_POWERS_C from one to the next. */
+/* Slot i of a key. In fuse, slots lie in consecutive segments; `first` is slot
+ * 0, and the others differ from it in bits of x. In xor, the array has as many
+ * parts as a key has slots, and g is multiplied by BLY_POWERS_C from one slot
+ * to the next. */
 static inline uint64_t bly_fuse_first_(uint64_t g, uint64_t starts)
 {
     return bly_mulhi(g, starts);
@@ -306,8 +310,8 @@ static inline uint64_t bly_xor_slot_(uint64_t *g, unsigned i, uint64_t segment)
     return slot;
 }
 
-/* Cell i of any width. Those of whole bytes end where their array does; behind
- * others there are eight bytes more, and a word is loaded. */
+/* Cell i, of any width. Cells of whole bytes end where their array does. Behind
+ * other cells there are eight more bytes, so a whole word can be loaded. */
 static inline uint64_t bly_view_cell_(const unsigned char *cells, uint64_t i,
                                       unsigned bits)
 {
@@ -323,7 +327,7 @@ static inline uint64_t bly_view_cell_(const unsigned char *cells, uint64_t i,
     return bly_view_word_(at) >> (bit & 7) & ((UINT64_C(1) << bits) - 1);
 }
 
-/* Fingerprints of any width, in three or four slots. */
+/* For fingerprints of any width, in three or four slots. */
 __attribute__((noinline, cold, unused)) static bool
 bly_prints_any_(const bly_view_fuse *v, uint64_t hash)
 {
@@ -341,7 +345,7 @@ bly_prints_any_(const bly_view_fuse *v, uint64_t hash)
     return sum == 0;
 }
 
-/* One with the seed and the cells of its shard. */
+/* Ask one shard, given its seed and its cells. */
 static inline bool bly_fuse_in_(const bly_view_fuse *v, uint64_t hash,
                                 uint64_t seed, const unsigned char *cells)
 {
@@ -353,8 +357,8 @@ static inline bool bly_fuse_in_(const bly_view_fuse *v, uint64_t hash,
     return (unsigned char)sum == (unsigned char)(bly_peel_print(g) >> 56);
 }
 
-/* Those of many shards, and rare ones. clang makes vectors of a loop over the
- * others only where this is a call; gcc makes none anyway. */
+/* For filters of many shards, and rare shapes. clang vectorises a loop over the
+ * other filters only if this is a call; gcc does not vectorise it anyway. */
 #ifdef __clang__
 #define BLY_VIEW_APART_ __attribute__((noinline, unused)) static
 #else
