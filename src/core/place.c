@@ -435,7 +435,9 @@ static const struct place_rule *place_rule_named(const char *name)
 static bly_status place_check(const bly_place_spec *spec,
                               const struct place_rule **rule)
 {
-    if (!spec || !spec->names || !spec->n || spec->n > BLY_PLACE_MOST)
+    if (!spec || !spec->names)
+        return bly_fail_null("spec or spec->names");
+    if (!spec->n || spec->n > BLY_PLACE_MOST)
         return bly_fail(BLY_EINVAL,
                         "members are from 1 to %d, with a name "
                         "each",
@@ -502,7 +504,7 @@ bly_status bly_place_new(const bly_place_spec *spec, bly_place **out)
 {
     const struct place_rule *rule = NULL;
     if (!out)
-        return bly_fail(BLY_EINVAL, "out is NULL");
+        return bly_fail_null("out");
     *out = NULL;
     bly_status st = place_check(spec, &rule);
     if (st)
@@ -565,11 +567,22 @@ size_t bly_place_copies(const bly_place *p, uint64_t hash, uint32_t *members,
     return p->rule->copies(p, hash, members, most);
 }
 
+/* Only `bounded` counts. */
+static bly_status place_counts(const bly_place *p)
+{
+    return p->loads
+               ? BLY_OK
+               : bly_fail(BLY_ENOTSUP, "%s counts no loads; right: bounded",
+                          p->rule->name);
+}
+
 bly_status bly_place_take(bly_place *p, uint64_t hash, uint32_t *member)
 {
-    if (!p->loads)
-        return bly_fail(BLY_ENOTSUP, "%s counts no loads; right: bounded",
-                        p->rule->name);
+    if (!p || !member)
+        return bly_fail_null("p or member");
+    const bly_status st = place_counts(p);
+    if (st)
+        return st;
     *member = place_bounded_of(p, hash);
     p->loads[*member]++;
     p->load++;
@@ -578,9 +591,11 @@ bly_status bly_place_take(bly_place *p, uint64_t hash, uint32_t *member)
 
 bly_status bly_place_give(bly_place *p, uint32_t member)
 {
-    if (!p->loads)
-        return bly_fail(BLY_ENOTSUP, "%s counts no loads; right: bounded",
-                        p->rule->name);
+    if (!p)
+        return bly_fail_null("p");
+    const bly_status st = place_counts(p);
+    if (st)
+        return st;
     if (member >= p->n || !p->loads[member])
         return bly_fail(BLY_EINVAL, "member %u has no key", (unsigned)member);
     p->loads[member]--;
