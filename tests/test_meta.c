@@ -513,6 +513,13 @@ static void integers_make_a_filter_of_integers(void **state)
     assert_status(bly_add_ints(f, ints, 3, NULL, &done), BLY_ERANGE);
     assert_int_equal(done, 2);
     assert_true(bly_has(f, "8", 1));
+    /* What is said of the others is that they are not new. */
+    uint64_t many[130] = { 12345, UINT64_MAX };
+    uint64_t fresh[BLY_BITMAP_WORDS(130)] = { 1, 2, 3 };
+    assert_status(bly_add_ints(f, many, 130, fresh, &done), BLY_ERANGE);
+    assert_int_equal(done, 1);
+    assert_int_equal(fresh[0], 1);
+    assert_int_equal(fresh[1] | fresh[2], 0);
     bly_has_ints(f, ints, 3, &maybe);
     assert_int_equal(maybe, 7);
     assert_ok(bly_add_as(f, BLY_KEYS_INT64, &minus, 1, NULL, NULL));

@@ -353,6 +353,9 @@ bly_status bly_add_int_texts(bly_filter *f, const uint64_t *ints, size_t n,
         right++;
     const bly_status st =
         bly_add_as(f, BLY_KEYS_UINT64, ints, right, fresh, ndone);
+    for (size_t i = BLY_BITMAP_WORDS(right); fresh && i < BLY_BITMAP_WORDS(n);
+         i++)
+        fresh[i] = 0; /* those behind the first that is not added */
     if (st || right == n)
         return st;
     return bly_fail(BLY_ERANGE, "the keys of this filter are text, and an "
