@@ -495,10 +495,11 @@ void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
  *     int64,    as decimal text   error         the same, if it is in range
  *     uint64
  *
- * To BLY_KEYS_UNKNOWN everything is hashed as it is. BLY_EINVAL or BLY_ERANGE
- * for a key that cannot be converted; bly_error() says what would be right. The
- * result is never a hash that would give a wrong "no". *ndone, unless NULL,
- * becomes the number of keys before the one that failed. */
+ * To BLY_KEYS_UNKNOWN everything is hashed as it is. BLY_EINVAL for a key that
+ * cannot be converted; bly_error() says what would be right. BLY_ENOMEM is
+ * possible for a key of more than 1 KiB that must be folded. The result is never
+ * a hash that would give a wrong "no". *ndone, unless NULL, becomes the number
+ * of keys before the one that failed. */
 bly_status bly_hash_as(const bly_hasher *hs, bly_keying to, bly_key_type from,
                        const void *keys, size_t n, uint64_t *hashes,
                        size_t *ndone);
@@ -668,7 +669,8 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
  * With spec->spill, hashes that do not fit in max_bytes go to a temporary file
  * in that folder. The file has no name and disappears with the builder; the
  * resulting filter is the same. Kinds that add may leave max_bytes 0: the bound
- * is then 4 MiB for the hashes, and the filter has none. Other kinds need
+ * is then 4 MiB for the hashes, and the filter has none (kinds that remove but
+ * do not count have none at all, and use no folder). Other kinds need
  * max_bytes, otherwise BLY_EINVAL. BLY_EIO if the file cannot be written or
  * read. BLY_ERANGE if the bound is too low to hold the filter and one part of
  * the keys or, without a folder, the hashes. */
@@ -859,9 +861,9 @@ const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
 /* -------------------------------------------------------------- combining */
 
 /* Make dst the union, or the intersection, of dst and src. They must be two
- * different filters that agree in kind, shape and hash, and in the type of
- * their keys if both state it; otherwise BLY_EUNFIT. BLY_ENOTSUP for a kind
- * that cannot do it, BLY_EREADONLY if dst is mapped. Reads all of src.
+ * different filters (else BLY_EINVAL) that agree in kind, shape and hash, and
+ * in the type of their keys if both state it (else BLY_EUNFIT). BLY_ENOTSUP for
+ * a kind that cannot do it, BLY_EREADONLY if dst is mapped. Reads all of src.
  *
  * For kinds made of bits, the union is exactly the filter of both sets.
  * Counting kinds add their counts, which are never below the truth. An

@@ -37,8 +37,8 @@ BLY_BEGIN_DECLS
  * 2 %, for 100,000 5 %. For larger sets, use a filter of one of the kinds.
  *
  * BLY_EINVAL if bits or n is out of range, or there is too little room.
- * BLY_ENOMEM is possible too: building a filter of more than 500 keys takes
- * some 10 bytes per key. */
+ * BLY_ENOMEM is possible too: building a filter of more than 224 keys takes
+ * some 20 bytes per key. */
 bly_status bly_few_build(const uint64_t *hashes, size_t n, double bits,
                          void *bytes, size_t room, size_t *nbytes);
 size_t bly_few_room(size_t n, double bits);
@@ -54,7 +54,8 @@ bool bly_few_has(const void *bytes, size_t nbytes, uint64_t hash);
 
 /* What a filter says about itself. */
 typedef struct bly_few_facts { /* final */
-    uint64_t keys;             /* that were built into it, or one or two more */
+    uint64_t keys;             /* that it has room for: as many as were built
+                                  into it, or up to a few percent more */
     unsigned bits;             /* per key: the rate is 2^-bits */
 } bly_few_facts;
 

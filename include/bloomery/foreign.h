@@ -26,7 +26,7 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
  *     bly_foreign *f;
  *     if (bly_foreign_open(NULL, bytes, nbytes, &f))
  *         errx(2, "%s", bly_error());
- *     bly_foreign_has(f, keys, n, bitmap);
+ *     bly_foreign_has(f, keys, n, bitmap, NULL);
  *     bly_foreign_free(f);
  *
  * A foreign filter may have several parts, each a filter of its own: one per
@@ -240,7 +240,8 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
 /* Add by[i] to the count of each of n keys (by NULL: 1); now[i] becomes the new
  * count. For "rediscms" and "redistopk", the sketches of CMS.* and TOPK.*, with
  * the arithmetic of RedisBloom. They have no file format, and can only be made
- * and restored. */
+ * and restored. If the call fails, keys before the one that failed have been
+ * raised; bly_foreign_increase_each() says which. */
 bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
                                 const uint64_t *by, size_t n, uint64_t *now);
 

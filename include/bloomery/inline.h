@@ -69,7 +69,9 @@ bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out);
 
 /* Count n new additions, which bly_add() does by itself. Call this after
  * adding, with the number of times that bly_blocked_add() returned true.
- * Without it, bly_stats.items_added misses them; nothing else does. */
+ * Without it, bly_stats.items_added misses them, and a filter that holds
+ * nothing else counts as empty: the first bly_add_ints() gives it a type.
+ * BLY_EINVAL for other kinds and for mapped filters. */
 bly_status bly_blocked_added(bly_filter *f, uint64_t n);
 
 BLY_END_DECLS

@@ -43,9 +43,9 @@ typedef struct bly_coding { /* final */
     const unsigned char *secret; /* BLY_SECRET_BYTES, copied; NULL: none */
     /* 0: symbols without end. 3 to 8: a table of a given size, in which an
      * element has that many places (an invertible Bloom lookup table). Other
-     * programs of this sort send tables. A table decodes if it has at least 1.3
-     * cells per difference; if that fails, there are no further symbols to
-     * send. */
+     * programs of this sort send tables. A table of 1.5 cells per difference,
+     * and 20 more, decodes in 99 of 100 cases (docs/reconcile.md); if that
+     * fails, there are no further symbols to send. */
     unsigned hashes;
     /* Bytes of the checksum that is sent with each symbol, 8 or 4; 0: 8. With
      * 4, each symbol gives a false element with a chance of 2^-32. That is good
