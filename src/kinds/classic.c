@@ -444,24 +444,16 @@ void bly_classic_one(const bly_filter *f, bly_one *out)
     const bool seven = f->shape.p[CLASSIC_K] == 7;
     if (classic_sliced(f) || f->shared)
         return;
+#define CHOOSE(layout, k)                    \
+    (BLY_ONE_SET_HAS(out, layout##_has_##k), \
+     BLY_ONE_SET_ADD(out, layout##_add_##k))
     if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SPREAD) {
-        if (seven) {
-            BLY_ONE_SET_HAS(out, spread_has_7);
-            BLY_ONE_SET_ADD(out, spread_add_7);
-        } else {
-            BLY_ONE_SET_HAS(out, spread_has_one);
-            BLY_ONE_SET_ADD(out, spread_add_one);
-        }
-        return;
-    }
-    out->aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
-    if (seven) {
-        BLY_ONE_SET_HAS(out, classic_has_7);
-        BLY_ONE_SET_ADD(out, classic_add_7);
+        seven ? CHOOSE(spread, 7) : CHOOSE(spread, one);
     } else {
-        BLY_ONE_SET_HAS(out, classic_has_one);
-        BLY_ONE_SET_ADD(out, classic_add_one);
+        out->aid = bly_modulus_of(f->shape.p[CLASSIC_BITS]).inverse;
+        seven ? CHOOSE(classic, 7) : CHOOSE(classic, one);
     }
+#undef CHOOSE
 }
 
 bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out)
