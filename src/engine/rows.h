@@ -8,7 +8,7 @@
  *
  *     bly_JOB_row      the type of a row; it begins with BLY_ROW_HEAD
  *     bly_JOB_rows[]   the table
- *     bly_JOB_best() the row to run: called once, above the loop
+ *     bly_JOB_best()   the row to run: called once, above the loop
  *
  * where BLY_ROWS(JOB) declares the last two and BLY_CHOOSE(JOB), below the
  * table, defines the choice. Nobody else asks for the processor's features.

@@ -22,7 +22,7 @@ enum {
  * not, and answers correctly for all of them. One bit per key is enough: a
  * print is one bit, which is flipped for keys that are not in the set. When the
  * ribbon is built, bit 0 of a hash is set for these keys, and clear for keys in
- * the set. So bit 0 is not part of the key, nor is it in queries. Part of the
+ * the set. So bit 0 is never part of the key, not even in queries. Part of the
  * kind exact. */
 #define BLY_RIBBON_OUT UINT64_C(1)
 
