@@ -1,10 +1,10 @@
 /*
  * blind.c - keyed filters whose secret comes later, or never
  *
- * A file does not have the secret of its filter, only what tells it from other
- * secrets. Whoever keeps filters for others (a replica, a store) can open them
- * blind, hand on what changes as hashes, and unlock them when a secret is
- * there.
+ * A file does not contain the secret of its filter, only a check that tells it
+ * from other secrets. A program that keeps filters for others (a replica, a
+ * store) can open them blind, pass on changes as hashes, and unlock them when
+ * it gets the secret.
  */
 #include "core/status.h"
 #include "kinds/filter.h"

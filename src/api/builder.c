@@ -1,21 +1,21 @@
 /*
- * builder.c - a filter from all its keys, in as many threads as call
+ * builder.c - a filter from all its keys, added by any number of threads
  *
- * Two ways. Where the capacity is known and the kind adds, the filter exists
- * from the start and keys go straight into it, or into copies of it that
- * several threads have for themselves (copies.h). Otherwise hashes are kept
- * (kept.h) while a HyperLogLog counts the distinct ones; in the end the filter
- * is planned for that number and filled from what was kept.
+ * There are two ways. If the capacity is known and the kind can add, the filter
+ * exists from the start and keys go straight into it, or into private copies of
+ * it, one per thread (copies.h). Otherwise hashes are kept (kept.h) while a
+ * HyperLogLog counts the distinct ones. In the end the filter is planned for
+ * that number and filled from what was kept.
  *
  * Threads that call at once get out of each other's way. To keep hashes, a
- * thread takes a place for them and a set of registers that nobody else has,
- * copies and counts, and gives the registers back; there are as many sets as
- * threads were there at once, and in the end they are merged. The lock is held
- * for the taking alone.
+ * thread takes a place for them and a set of registers that no other thread
+ * uses, copies and counts, and gives the registers back. There are as many sets
+ * as threads were at work at once, and in the end they are merged. The lock is
+ * held only while a thread takes something or gives it back.
  *
- * What is kept may be more than memory holds. A static kind with shards is then
- * built a group of shards at a time, each from one pass over the file; a kind
- * that adds takes the chunks of the file one after another, or, where it wants
+ * What is kept may be more than memory holds. Then a static kind with shards is
+ * built one group of shards at a time, each from one pass over the file. A kind
+ * that adds takes the chunks of the file one after another or, if it wants
  * every key once, in parts by the highest bits of the hash, which are sorted
  * one by one. Either way the filter is the same as in memory.
  */
@@ -41,9 +41,10 @@
 
 #define MAX_THREADS 256
 
-/* Hashes in memory where there is a folder for more and no bound. The filter is
- * filled in one pass over the file, so that little is lost; a kind that wants
- * each key once would take many, and keeps them. */
+/* Bytes of hashes in memory if there is a folder for more and no bound. The
+ * filter is filled in one pass over the file, so little is lost. A kind that
+ * wants each key once would take many passes, so it keeps its hashes in
+ * memory. */
 #define SOFT_BOUND ((uint64_t)4 << 20)
 
 /* Registers of the HyperLogLog, for one thread at a time. */
@@ -64,11 +65,11 @@ struct bly_builder {
     pthread_mutex_t lock; /* of all below */
     bly_kept kept;
     uint64_t max_value;  /* of the values kept, 1 at least; 0: no values */
-    registers *unused;   /* that no thread has; one at least is made */
+    registers *unused;   /* not in use by a thread; at least one exists */
     bly_filter *made;    /* of all keys, from the first denial on */
-    bly_kept denied;     /* what it took for its keys then */
-    bly_grouping groups; /* that keys stand in; nbytes is 0: none */
-    bly_status failed;   /* the first time that keys were not taken */
+    bly_kept denied;     /* denied keys that `made` takes for its own */
+    bly_grouping groups; /* of the keys; nbytes is 0: none */
+    bly_status failed;   /* the first failure to take keys */
 };
 
 /* ---------------------------------------------------------------- taking */
@@ -80,8 +81,8 @@ static bool sizes_itself(const bly_planned *planned)
     return (planned->kind->traits & BLY_SELF_SIZED) && !bly_plan_end(&trial);
 }
 
-/* Copies may be made, but not past a bound. A filter of copies is shared when
- * it is done: until then each has one writer. */
+/* Copies may be made, up to a limit. A filter made of copies becomes shared
+ * only when it is done: until then each copy has one writer. */
 static void builder_split(bly_builder *b)
 {
     bly_copies_open(&b->copies, b->filter, b->planned.set.max_bytes != 0);
@@ -89,8 +90,9 @@ static void builder_split(bly_builder *b)
         bly_filter_share(b->filter, false);
 }
 
-/* A kind that removes but does not count holds a set: a key that comes twice
- * is added once, so that one removal takes it out, and copies take no room. */
+/* A kind that removes but does not count holds a set: a key that comes twice is
+ * added once, so that one removal takes it out, and repetitions take no
+ * room. */
 static bool holds_a_set(const bly_kind *kind)
 {
     return kind->remove && !kind->count && !kind->build;
@@ -140,7 +142,8 @@ bly_status bly_builder_new_sized(const bly_spec *spec, bly_builder **out,
         if (!st)
             builder_split(b);
     } else if (!st) {
-        /* A rate that is out of range should not wait for the last key. */
+        /* A rate that is out of range should be reported now, not after the
+         * last key. */
         bly_planned trial = b->planned;
         trial.want.items = 1;
         trial.want.max_value = b->max_value;
@@ -173,7 +176,7 @@ static registers *take_registers(bly_builder *b)
     return own ? own : bly_mem_zalloc(&b->mem, sizeof *own);
 }
 
-/* Give them back; most is the largest value of those just kept. */
+/* Give registers back; most is the largest of the values just kept. */
 static void return_registers(bly_builder *b, registers *own, uint64_t most)
 {
     pthread_mutex_lock(&b->lock);
@@ -229,9 +232,9 @@ static bool plans_for_repeats(const bly_kind *kind)
     return false;
 }
 
-/* A filter that is full before its time, since keys came several times, gets
- * twice the slots. False, and it is as it was, if it has more keys than it was
- * made for, or cannot be larger: then it is full. */
+/* A filter that is full before its time, because keys came several times, gets
+ * twice the slots. False, with nothing changed, if it has more keys than it was
+ * made for, or cannot be larger: then it really is full. */
 static bool grows_for_repeats(bly_filter *f)
 {
     const bly_want any = { 0 };
@@ -319,9 +322,9 @@ static void fill_failed(fill_job *job, bly_status st)
     pthread_mutex_unlock(&job->builder->lock);
 }
 
-/* Take a part, and add its keys out of all chunks: reading them all costs a
- * thread less than an atomic operation a word would. The cells are apart; all
- * else a thread has for itself. */
+/* Take a part, and add its keys from all chunks. To read all chunks costs a
+ * thread less than one atomic operation per word would. Parts do not share
+ * cells, and everything else is private to the thread. */
 static void *fill_part(void *arg)
 {
     enum { PIECE = 2048 };
@@ -329,7 +332,7 @@ static void *fill_part(void *arg)
     bly_filter part, *const f = &part;
     uint64_t piece[PIECE];
     bly_status st = BLY_OK;
-    /* As much as there is of it: its params are cut off behind the last. */
+    /* Copy only as much as exists: the struct ends after the last param. */
     memcpy(&part, job->filter,
            offsetof(bly_filter, shape.p) +
                job->filter->room * sizeof part.shape.p[0]);
@@ -350,8 +353,8 @@ static void *fill_part(void *arg)
     return NULL;
 }
 
-/* Take chunks until there are none. bly_error() is a thread's own, so the line
- * of a failure is carried over by hand. */
+/* Take chunks until there are none. Each thread has its own bly_error(), so the
+ * message of a failure has to be copied. */
 static void *fill_worker(void *arg)
 {
     fill_job *job = arg;
@@ -406,8 +409,8 @@ static bly_status fill_run(fill_job *job, void *(*worker)(void *),
     return job->status ? bly_fail(job->status, "%s", job->error) : BLY_OK;
 }
 
-/* Add the chunks to f, with several threads where it is shared: each has a
- * copy, or a part, or they do share it. It may not be shared afterwards. */
+/* Add the chunks to f, with several threads if it is shared: each has a copy or
+ * a part, or they really share it. f may no longer be shared afterwards. */
 static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 {
     fill_job job = { .builder = b, .next = b->kept.first, .filter = f };
@@ -435,16 +438,16 @@ static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
     return st;
 }
 
-/* Whether it is made in passes over the keys, within a bound, or from all of
- * them at once. */
+/* Is the filter made in passes over the keys, within a bound, or from all of
+ * them at once? */
 static bool in_passes(const bly_builder *b)
 {
     return b->kept.spilled || (b->kept.max_bytes && b->planned.kind->build);
 }
 
-/* The number of distinct keys kept: exact where that is cheap. A static kind
- * counts for itself: it must not be short of room where the estimate is, and
- * has enough where all keys were planned for. */
+/* The number of distinct keys kept: exact if that is cheap. A static kind
+ * counts the keys itself. It must not run out of room because the estimate was
+ * too low, and has enough if all keys are planned for. */
 static bly_status builder_distinct(bly_builder *b, uint64_t *out)
 {
     const bool build = b->planned.kind->build != NULL;
@@ -453,8 +456,8 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
         *out = b->kept.nkeys;
         return BLY_OK;
     }
-    /* Of few keys the registers would take longer than the keys: there are a
-     * quarter of a million of them. */
+    /* For few keys, the registers would take longer than the keys: there are a
+     * quarter of a million registers. */
     if (b->kept.nkeys <= EXACT_KEYS &&
         !(build && b->kept.nkeys <= b->planned.want.items))
         return in_passes(b) ? bly_spilled_distinct(&b->kept, out)
@@ -470,20 +473,20 @@ static bly_status builder_distinct(bly_builder *b, uint64_t *out)
 }
 
 /* Which additions changed something depends on their order, and with many
- * threads that is chance. A file must not: kinds whose contents do not depend
- * on the order get a count that does not either. */
+ * threads the order is random. A file must not depend on it. So kinds whose
+ * contents do not depend on the order get a count that does not either. */
 static void settle_count(bly_filter *f, double nkeys)
 {
     if (f->kind->add_shared && isfinite(nkeys))
         f->nadded = (uint64_t)(nkeys + 0.5);
 }
 
-/* Where a filter turns out full, it is made again, with more room. Repeated
- * keys take some in kinds that hold every addition, such as can be removed, but
- * how much depends on how the repeats are spread: so they are planned for as if
- * there were none, and then for more and more of them, up to the mean that was
- * seen, which is enough however they are spread. An estimate may be short,
- * too: then there is room for a quarter more keys. */
+/* If a filter turns out to be full, it is made again, with more room. In kinds
+ * that hold every addition, so that it can be removed, repeated keys take room,
+ * but how much depends on how the repeats are spread. So the first plan assumes
+ * that there are none, and later plans assume more and more of them, up to the
+ * mean that was seen, which is enough however they are spread. An estimate may
+ * be too low as well: then there is room for a quarter more keys. */
 #define MAX_ATTEMPTS 16
 #define MANY_REPEATS 3 /* from here on a key takes hardly any more room */
 
@@ -568,7 +571,7 @@ static bly_status builder_make(bly_builder *b, unsigned nthreads,
     want.mean = kind->remove ? 1 : seen;
     want.max_value = b->max_value;
     for (int attempt = 0; !st && !*out; attempt++) {
-        b->planned.want = want; /* planning settles what is left open in it */
+        b->planned.want = want; /* planning fills in what is left open in it */
         st = builder_attempt(b, nthreads, &keys, out);
         if (st == BLY_EFULL && attempt + 1 < MAX_ATTEMPTS &&
             more_room(kind, seen, &want))
@@ -608,7 +611,7 @@ bly_status bly_builder_groups(bly_builder *b, const bly_group *groups, size_t n)
 
 /* ---------------------------------------------------------------- denying */
 
-/* The filter that is asked which of the others it would let through. */
+/* Make the filter that tells which of the others it would let through. */
 static bly_status builder_made(bly_builder *b, unsigned nthreads)
 {
     bly_status st = BLY_OK;
@@ -666,7 +669,7 @@ bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
     return BLY_OK;
 }
 
-/* Tell the filter of them. */
+/* Give the denied keys to the filter. */
 static bly_status builder_deny_all(bly_builder *b, unsigned nthreads)
 {
     bly_joined keys = { 0 };

@@ -6,11 +6,11 @@
 #include "api/copies.h"
 #include "core/bits.h"
 
-/* For all copies together, the first not counted: much beside what a thread
- * has anyway, little beside what a machine has. */
+/* For all copies together, without the first: much compared with what a thread
+ * needs anyway, little compared with what a machine has. */
 #define COPIES_BYTES ((uint64_t)256 << 20)
 
-/* Can f be made of several, and of how many? */
+/* Of how many copies can f be made? 1: it cannot. */
 static unsigned copies_most(const bly_filter *f)
 {
     const bly_kind *const kind = f->kind;
@@ -38,7 +38,8 @@ void bly_copies_close(bly_copies *c)
     pthread_cond_destroy(&c->returned);
 }
 
-/* The one that was given back last: one thread always gets the same. */
+/* The copy that was given back last, so that a single thread always gets the
+ * same. */
 bly_filter *bly_copies_take(bly_copies *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -47,7 +48,7 @@ bly_filter *bly_copies_take(bly_copies *c)
         const bly_setting set = bly_setting_of(first);
         bly_filter *f;
         if (bly_filter_make(first->kind, &first->shape, &set, &f))
-            c->most = c->n; /* those there are must do */
+            c->most = c->n; /* no memory: the existing ones must do */
         else
             c->at[c->n++] = c->unused[c->nunused++] = f;
     }

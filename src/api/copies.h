@@ -5,9 +5,9 @@
  * million keys of a blocked filter: 53 ns per key of processor time instead of
  * 2.5). So every thread that comes while others are at work gets a filter of
  * its own, of the same shape, and in the end the bits of all go into the first
- * one. That is possible where adding sets bits and does nothing else, and
- * done as long as copies take little memory. Elsewhere there is one filter,
- * and threads wait for each other.
+ * one. That is possible if adding does nothing but set bits, and is done as
+ * long as copies take little memory. Otherwise there is one filter, and threads
+ * wait for each other.
  */
 #ifndef BLY_COPIES_H
 #define BLY_COPIES_H
@@ -27,15 +27,15 @@ typedef struct bly_copies {
     pthread_cond_t returned;
 } bly_copies;
 
-/* Begin with f, which stays the caller's and is not shared. alone: there may
- * be no others. */
+/* Begin with f, which still belongs to the caller and is not shared. alone:
+ * make no copies. */
 void bly_copies_open(bly_copies *c, bly_filter *f, bool alone);
 
 /* A filter that no other thread has, and giving it back. */
 bly_filter *bly_copies_take(bly_copies *c);
 void bly_copies_give(bly_copies *c, bly_filter *f);
 
-/* Set the bits of all in the first, with so many threads, and release the
+/* Set the bits of all in the first, with nthreads threads, and release the
  * others. Additions are not counted. */
 void bly_copies_merge(bly_copies *c, unsigned nthreads);
 

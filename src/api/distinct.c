@@ -7,9 +7,9 @@
  *     chunks -> | part 0 | part 1 | ...   about 1000 keys each
  *     part   -> table of 4096 places; a key that meets itself came before
  *
- * 7 ns per key, where sorting them takes 32. That holds for hashes. Keys that
- * were chosen to fall into one part, or into each other's way in the table,
- * are sorted after all, which takes the same time whatever they are.
+ * This takes 7 ns per key, where sorting takes 32, as long as the keys are good
+ * hashes. Keys that were chosen to fall into one part, or to collide in the
+ * table, are sorted after all, which takes the same time whatever they are.
  */
 #include <string.h>
 
@@ -26,8 +26,8 @@
 #define DISTINCT_STEPS \
     (8 * DISTINCT_PART) /* of a part; uniform keys take 0.2 each */
 
-/* Count the different ones of the n keys of a part; false: they are such that
- * it takes too long. */
+/* Count the distinct keys among the n of a part; false: they collide so much
+ * that it takes too long. */
 static bool part_distinct(uint64_t *table, const uint64_t *h, size_t n,
                           uint64_t *out)
 {
@@ -46,7 +46,7 @@ static bool part_distinct(uint64_t *table, const uint64_t *h, size_t n,
     return steps <= DISTINCT_STEPS;
 }
 
-/* The same of all parts, which end where `end` says. */
+/* The same for all parts, which end where `end` says. */
 static bool parts_distinct(uint64_t *table, const uint64_t *h,
                            const size_t *end, size_t nparts, uint64_t *out)
 {

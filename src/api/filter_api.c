@@ -17,7 +17,7 @@
 
 /* ------------------------------------------------------------------ kinds */
 
-/* Whether there is a kind; if so, it is described. */
+/* Describe a kind, if there is one; false if kind is NULL. */
 static bool kind_told(const bly_kind *kind, bly_kind_info *out, size_t size)
 {
     if (kind) {
@@ -103,7 +103,7 @@ const bly_hasher *bly_hasher_of(const bly_filter *f)
 
 /* ------------------------------------------------------------ one and many */
 
-/* Whether f may be changed by this ability. */
+/* May f be changed by this ability? */
 static bly_status may_change(const bly_filter *f, bool able, unsigned ability)
 {
     if (!able)
@@ -128,7 +128,7 @@ typedef bly_status add_fn(bly_filter *f, const uint64_t *keys, size_t n,
 typedef void has_fn(const bly_filter *f, const uint64_t *keys, size_t n,
                     uint64_t *maybe);
 
-/* n hashes, or integers, by the function of the kind for them. */
+/* Add n hashes or integers, by the kind's function for them. */
 static bly_status add_all(bly_filter *f, add_fn *add, const uint64_t *keys,
                           size_t n, uint64_t *fresh, size_t *ndone)
 {
@@ -218,8 +218,8 @@ void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
 
 void bly_prefetch_hashes(const bly_filter *f, const uint64_t *hashes, size_t n)
 {
-    /* A file whose blocks were not yet compared with their sums is on a disk
-     * rather than in a cache. */
+    /* A file whose blocks were not yet compared with their sums is probably on
+     * disk, not in a cache. */
     if (f->kind->fetch && !bly_filter_unread(f))
         f->kind->fetch(f, hashes,
                        n < BLY_PREFETCH_MOST ? n : BLY_PREFETCH_MOST);
@@ -353,8 +353,8 @@ void bly_has_ints(const bly_filter *f, const uint64_t *ints, size_t n,
         has_pieces(f, &(key_source){ .ints = ints }, n, maybe);
 }
 
-/* All but the shortest ways are functions of their own: inlined, they would
- * make those save registers and keep room on the stack. */
+/* All but the fast paths are separate functions: inlined, they would make the
+ * fast paths save registers and reserve room on the stack. */
 #define APART static __attribute__((noinline))
 
 APART bly_status add_hash_apart(bly_filter *f, uint64_t hash)
@@ -416,7 +416,7 @@ APART bool has_int_apart(const bly_filter *f, uint64_t key)
     return maybe != 0;
 }
 
-/* The first key may say of what type all are. */
+/* The first key may decide the type of all keys. */
 bly_status bly_add_int(bly_filter *f, uint64_t key)
 {
     return f && f->ways->add_int && bly_filter_nadded(f) && !has_texts(f)
@@ -666,7 +666,7 @@ bly_status bly_compare_sized(const bly_filter *a, const bly_filter *b,
     return st;
 }
 
-/* *out was made from f, if st says so, and has its metadata too. */
+/* If st is BLY_OK, *out was made from f, and gets its metadata too. */
 static bly_status made_from(const bly_filter *f, bly_status st,
                             bly_filter **out)
 {

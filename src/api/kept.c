@@ -48,8 +48,8 @@ bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
     return BLY_OK;
 }
 
-/* A place for hashes behind those of the chunks so far, or NULL. With a bound,
- * chunks come and go. */
+/* A place for hashes behind those of the chunks so far, or NULL. Not with a
+ * bound, since then chunks come and go. */
 static uint64_t *row_next(bly_kept *k)
 {
     if (k->max_bytes || k->valued || k->nrow < k->nchunks ||
@@ -127,8 +127,8 @@ static off_t file_offset(const bly_kept *k, uint64_t i)
     return (off_t)(i * key_bytes(k));
 }
 
-/* Append the chunks in memory, of which the last may be broken if no more will
- * come, and release them. */
+/* Append the chunks in memory to the file, and release them. The last may be
+ * incomplete if no more keys will come. */
 static bly_status spill_chunks(bly_kept *k)
 {
     if (k->fd < 0) {
@@ -308,7 +308,7 @@ void bly_joined_free(const bly_kept *k, bly_joined *keys)
     *keys = (bly_joined){ 0 };
 }
 
-/* Take the row, which is all that there is. */
+/* Take the row, which holds all keys. */
 static void join_row(bly_kept *k, bly_joined *out)
 {
     *out = (bly_joined){ .h = (uint64_t *)(void *)k->row.at,

@@ -1,23 +1,23 @@
 /*
  * kept.h - the hashes that a builder keeps until it has them all
  *
- * In chunks in memory, 8 bytes per key and 16 with a value. Where the system
- * lets them, chunks lie one behind the other, and are one array already. With a
- * bound and a folder, chunks that would pass the bound go to a temporary file
- * there, which has no name, so that nothing is left behind whatever happens.
- * What is kept is read again chunk by chunk, or gathered in one array: all of
- * it, or the keys of some shards.
+ * In chunks in memory, 8 bytes per key and 16 with a value. If the system
+ * allows it, chunks lie one behind the other, and form one array already. With
+ * a bound and a folder, chunks that would exceed the bound go to a temporary
+ * file in the folder. The file has no name, so nothing is left behind whatever
+ * happens. What is kept is read again chunk by chunk, or gathered in one array:
+ * all of it, or the keys of some shards.
  *
- * One thread at a time, but for reading chunks that are in memory and for
- * filling places in them.
+ * Only one thread may call at a time, except to read chunks that are in memory
+ * and to fill places in them.
  */
 #ifndef BLY_KEPT_H
 #define BLY_KEPT_H
 
 #include "core/memory.h"
 
-/* 2^17 keys, 1 MiB of hashes: little beside what many of them hold, and
- * enough to be work for a thread. */
+/* 2^17 keys, 1 MiB of hashes: little compared with many chunks, and enough to
+ * be work for a thread. */
 #define BLY_CHUNK_KEYS ((size_t)1 << 17)
 
 typedef struct bly_chunk {
@@ -37,7 +37,7 @@ typedef struct bly_kept {
     size_t nrow;        /* chunks in it */
     uint64_t nkeys;     /* in all */
     uint64_t max_bytes; /* for chunks, one at least; 0: no bound */
-    char *folder;       /* for what passes it, or NULL */
+    char *folder;       /* for what exceeds it, or NULL */
     uint64_t spilled;   /* keys in the file */
     int fd;             /* of the file; -1: none yet */
 } bly_kept;
@@ -47,10 +47,10 @@ bly_status bly_kept_open(const bly_mem *mem, bool valued, uint64_t max_bytes,
                          const char *folder, bly_kept *out);
 void bly_kept_close(bly_kept *k);
 
-/* A place for some of n more keys, and what fills it, values exactly where
- * valued. Places of one chunk may be filled by several threads at once, but
- * where there is a folder it must be done before the next call. BLY_ERANGE past
- * the bound, where there is no folder. After a failure only close. */
+/* Take a place for some of n more keys; and fill it, with values exactly if
+ * valued. Places of one chunk may be filled by several threads at once, but if
+ * there is a folder, a place must be filled before the next call. BLY_ERANGE
+ * past the bound, where there is no folder. After a failure only close. */
 typedef struct bly_kept_place {
     uint64_t *hashes, *values;
     size_t n; /* 0 after a failure */
@@ -60,16 +60,17 @@ bly_status bly_kept_reserve(bly_kept *k, size_t n, bly_kept_place *out);
 void bly_kept_put(const bly_kept_place *at, const uint64_t *hashes,
                   const uint64_t *values);
 
-/* No more will come: where there is a file, all is in it after this. With
- * `spare`, building needs memory too, several times that of the keys: more than
- * an eighth of the bound goes to a file, where there may be one. */
+/* No more keys will come. If there is a file, all keys are in it after this.
+ * With `spare`, building will need memory too, several times that of the keys:
+ * so if the keys take more than an eighth of the bound, they go to a file, if
+ * one is allowed. */
 bly_status bly_kept_seal(bly_kept *k, bool spare);
 
 /* Bytes of the keys in memory. */
 uint64_t bly_kept_bytes(const bly_kept *k);
 
-/* Go through what is kept, chunk by chunk. NULL at the end, or where st is
- * set. Start with zeros; bly_kept_end() in any case. */
+/* Go through the keys, chunk by chunk. NULL at the end, or if st is set. Start
+ * with zeros; call bly_kept_end() in any case. */
 typedef struct bly_kept_walk {
     const bly_chunk *next;
     bool begun;
@@ -88,7 +89,7 @@ typedef struct bly_joined {
     bly_block row; /* where that holds them */
 } bly_joined;
 
-/* All of them; chunks in memory are released on the way, or are the array. */
+/* All keys; chunks in memory are released on the way, or become the array. */
 bly_status bly_kept_join(bly_kept *k, bly_joined *out);
 
 /* The number of keys in each of `total` parts, where the part of h is h scaled

@@ -1,13 +1,13 @@
 /*
- * keying.c - keys of one type as those of another
+ * keying.c - converting keys of one type to another
  *
- * What a filter holds is decided when it is built: text, bytes or integers,
- * and text perhaps folded and trimmed. Whoever asks has a key of some type, and
- * it becomes the key that was added, or there is an error: a hash of something
- * else would be a wrong "no".
+ * What a filter holds is decided when it is built: text, bytes or integers;
+ * text may be folded and trimmed. A query has a key of some type. It is
+ * converted to the key that would have been added, or there is an error: a hash
+ * of anything else would give a wrong "no".
  *
- * A batch is looked at once for what has to be done with each of its keys.
- * Most often that is nothing, and then it is hashed as ever.
+ * For each batch it is decided once what has to be done with each of its keys.
+ * Usually that is nothing, and the batch is hashed as it is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,8 @@ static bly_status parse_integers(bly_key_type to, const bly_bytes *keys,
     return BLY_OK;
 }
 
-/* Its decimal text in the end of room; where it begins. */
+/* Write the decimal text of a key backwards from `end`; returns where it
+ * begins. */
 static char *print_integer(uint64_t key, bool is_signed, char *end)
 {
     const bool negative = is_signed && key >> 63;
@@ -160,8 +161,8 @@ static void hash_printed(const bly_hasher *hs, bool is_signed,
     }
 }
 
-/* Integers of one type as those of the other: above 2^63 they have no key
- * there. */
+/* Convert between signed and unsigned integers: those with the highest bit set
+ * have no counterpart. */
 static bly_status change_sign(bly_key_type to, const uint64_t *keys, size_t n,
                               uint64_t *ints, size_t *ndone)
 {

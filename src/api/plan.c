@@ -1,5 +1,5 @@
 /*
- * plan.c - from what a caller wants to a shape
+ * plan.c - from a caller's wishes to a shape
  *
  * Kinds choose a shape for (items, rate) or for (items, memory). The third
  * pair, (rate, memory), is solved here for all of them: the rate rises with
@@ -18,13 +18,13 @@
 
 #define DEFAULT_FPR 0.01
 
-/* Two keys of one hash are one key: at 2^48 keys that alone is a rate of
- * 1.5e-5, and more is not a set that 64 bits can tell apart. Also keeps
+/* Two keys with the same hash are one key: with 2^48 keys that alone gives a
+ * rate of 1.5e-5, and larger sets cannot be told apart by 64 bits. Also keeps
  * (double)items exact. */
 #define MAX_ITEMS (UINT64_C(1) << 48)
 
-/* 8 PiB: past every machine, and a kind may round it up, or multiply it by a
- * small number, without a thought of overflow. */
+/* 8 PiB: more than any machine has, and a kind may round it up, or multiply it
+ * by a small number, without overflow. */
 #define MAX_BITS (UINT64_C(1) << 56)
 
 bly_status bly_fail_ability(const bly_kind *kind, unsigned ability)
@@ -184,7 +184,8 @@ static bly_status solve_items(const bly_kind *kind, const bly_want *w,
                         "%llu bits are too few for a rate of %g in "
                         "a %s filter, even for one item",
                         (unsigned long long)w->bits, w->fpr, kind->name);
-    uint64_t low = 1, high = 2; /* low is kept, high is not, or past the end */
+    uint64_t low = 1, high = 2; /* low keeps the rate; high does not, or is past
+                                   the end */
     while (high < MAX_ITEMS &&
            (trial.items = high, planned_rate(kind, &trial, &s) <= w->fpr)) {
         low = high;
@@ -201,7 +202,7 @@ static bly_status solve_items(const bly_kind *kind, const bly_want *w,
     return BLY_OK;
 }
 
-/* Leave items and exactly one of fpr and bits. */
+/* Reduce w to items and exactly one of fpr and bits. */
 static bly_status settle_want(const bly_kind *kind, bly_want *w)
 {
     if (isnan(w->fpr) || w->fpr < 0 || w->fpr >= 1)
@@ -283,8 +284,7 @@ bly_status bly_plan_end(bly_planned *p)
         st = p->kind->plan(&p->want, &p->shape);
     if (st)
         return st;
-    /* A shape that no file is believed to have would be written all the same.
-     */
+    /* Otherwise a shape could be written that no reader would accept. */
     if (!p->kind->sane(&p->shape))
         return bly_fail(BLY_ERANGE,
                         "a %s filter cannot be that large: ask for fewer "
@@ -354,7 +354,7 @@ bly_status bly_plan_sized(const bly_spec *spec, size_t spec_size,
         .bits = bits,
         .bits_per_key =
             planned.set.items ? (double)bits / (double)planned.set.items : NAN,
-        /* Without data of its own: layers, which are whole words. */
+        /* If it has no data of its own, its layers have, in whole words. */
         .bytes = nbytes ? nbytes : (bits + 63) / 64 * 8,
     };
     told.nfacts = bly_collect_facts(planned.kind, &planned.shape, &planned.want,

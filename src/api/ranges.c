@@ -1,17 +1,17 @@
 /*
  * ranges.c - is any key from a to b?
  *
- * A range of keys becomes one of orders (core/hash.h), which are numbers
- * without a sign, and the kind is asked for that.
+ * A range of keys becomes a range of orders (core/hash.h), which are unsigned
+ * numbers, and the kind is queried for that.
  *
- * Integers are numbers already. The bits of negative ones are above those of
- * all others, so that a range from below zero to above it is two:
+ * Integers are numbers already. As unsigned numbers, negative ones are above
+ * all others, so a range from below zero to above it becomes two:
  *
  *     -3 .. 5     2^64 - 3 .. 2^64 - 1  and  0 .. 5
  *
- * Of text the first eight bytes count. The range begins where they are followed
- * by zeros, and ends where they are followed by the highest of bytes, since all
- * keys that begin with its end belong to it.
+ * For text, the first eight bytes count. Shorter text is filled up with zeros
+ * at the beginning of the range and with the highest byte at its end, since all
+ * keys that begin with the end belong to the range.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@
 /* A multiple of 64, so that bitmaps of pieces join. */
 #define PIECE_RANGES 512
 
-/* What is asked, as orders: a and b of each range; and where it is in two, the
- * second part of it. */
+/* The queries, as orders: a and b of each range; and the second part of a range
+ * that was cut in two. */
 typedef struct piece {
     uint64_t a[PIECE_RANGES], b[PIECE_RANGES];
     uint64_t zero[PIECE_RANGES], above[PIECE_RANGES]; /* 0 .. above[j] */
@@ -95,7 +95,7 @@ static bly_status integer_ranges(const bly_filter *f, bly_key_type from,
 
 /* ------------------------------------------------------------------- text */
 
-/* Is a above all that begins with b? */
+/* Is a above everything that begins with b? */
 static bool above(bly_bytes a, bly_bytes b)
 {
     const size_t n = a.len < b.len ? a.len : b.len;
@@ -209,7 +209,7 @@ bly_status bly_has_range(const bly_filter *f, uint64_t a, uint64_t b,
     uint64_t bit = 0;
     if (!f || !maybe)
         return bly_fail_null("f or maybe");
-    /* The short way: all that it needs is known. */
+    /* The fast path: everything it needs is known. */
     if (f->extra->hasher.id == BLY_HASH_ORDERED_INTS && a <= b &&
         !bly_filter_sums(f) &&
         (bly_filter_keying(f).type == BLY_KEYS_UNKNOWN ||

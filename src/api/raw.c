@@ -1,9 +1,9 @@
 /*
  * raw.c - the bits of a filter and nothing else
  *
- * What a packet carries is of one kind and size, and both ends know it: so a
- * header would only say what is known. The bits are those of the memory, up to
- * the last that is in use; a kind says how many these are.
+ * The filters in packets are of one kind and size, which both ends know, so a
+ * header would say nothing new. The bits are those in memory, up to the last in
+ * use; the kind says how many these are.
  */
 #include <math.h>
 #include <string.h>
@@ -48,7 +48,7 @@ bly_status bly_raw_get(const bly_filter *f, void *bits, size_t nbytes)
     return st;
 }
 
-/* Additions as far as the contents tell. */
+/* Estimate the number of additions from the contents. */
 static void recount(bly_filter *f)
 {
     bly_stats s = { .items_estimate = NAN };

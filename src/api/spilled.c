@@ -1,8 +1,9 @@
 /*
  * spilled.c - a filter from keys in a file, in bounded memory
  *
- * Every pass reads the whole file in order and picks out what it wants. Where
- * the keys are few beside the bound, or there is no file, they are in memory.
+ * Every pass reads the whole file in order and picks out the keys it needs. If
+ * there are few keys compared with the bound, or there is no file, they are in
+ * memory.
  */
 #include "api/kept.h"
 #include "core/sort.h"
@@ -92,7 +93,7 @@ typedef struct group {
     unsigned nthreads;
 } group;
 
-/* The memory that building a group takes beside the filter. */
+/* The memory that building a group takes besides the filter. */
 static uint64_t group_bytes(const bly_kept *k, const bly_filter *f,
                             const group *g, uint64_t largest)
 {
@@ -100,8 +101,8 @@ static uint64_t group_bytes(const bly_kept *k, const bly_filter *f,
            g->nthreads * f->kind->shard_bytes(&f->shape, largest);
 }
 
-/* The most shards from g->first on, that room is enough for; a thread for each
- * as long as there are some. */
+/* The most shards from g->first on for which `room` is enough; one thread for
+ * each, as long as there are threads. */
 static uint64_t group_extend(const bly_kept *k, const bly_filter *f,
                              const uint64_t *counts, uint64_t nshards,
                              unsigned nthreads, uint64_t room, group *g)
@@ -116,7 +117,7 @@ static uint64_t group_extend(const bly_kept *k, const bly_filter *f,
         const uint64_t nbytes = group_bytes(k, f, &next, largest);
         if (next.n == 1)
             least = nbytes;
-        /* Rather more keys at once than more threads. */
+        /* Prefer more keys at once to more threads. */
         if (nbytes > room && next.nthreads > 1)
             next.nthreads = g->nthreads ? g->nthreads : 1;
         if (group_bytes(k, f, &next, largest) > room)

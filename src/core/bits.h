@@ -18,8 +18,9 @@
 
 #include "core/bytes.h"
 
-/* A 64-bit hash to [0, n) without division: h * n / 2^64. Uses the top bits
- * of h, so what else is taken from h must come through a multiplication. */
+/* Scale a 64-bit hash to [0, n) without division: h * n / 2^64. Uses the top
+ * bits of h, so anything else derived from h must come through a
+ * multiplication. */
 static inline uint64_t bly_scale(uint64_t h, uint64_t n)
 {
     return bly_mulhi(h, n);
@@ -82,9 +83,9 @@ static inline __attribute__((always_inline)) unsigned bly_select(uint64_t x,
     return at + (unsigned)__builtin_ctzll(byte);
 }
 
-/* The same by an instruction that deposits bits where x has ones: `pdep`, a
- * literal or as good as one, says that the processor has it and does it fast.
- */
+/* The same by an instruction that deposits bits where x has ones. `pdep`, a
+ * literal or as good as one, says that the processor has this instruction and
+ * that it is fast. */
 static inline __attribute__((always_inline)) unsigned
 bly_select_by(uint64_t x, unsigned k, bool pdep)
 {
@@ -99,7 +100,7 @@ bly_select_by(uint64_t x, unsigned k, bool pdep)
     return bly_select(x, k);
 }
 
-/* That one alone; 0 where there are not so many. k is taken modulo 64. */
+/* That bit alone; 0 if there are not so many ones. k is taken modulo 64. */
 static inline __attribute__((always_inline)) uint64_t
 bly_nth_one(uint64_t x, unsigned k, bool pdep)
 {
@@ -136,18 +137,18 @@ static inline void bly_bit_clear(uint64_t *words, uint64_t j)
     words[j >> 6] &= ~bly_le64(UINT64_C(1) << (j & 63));
 }
 
-/* OR mask into *word as one of many writers. What was there before is not
- * asked: that would be a loop instead of an instruction. */
+/* OR mask into *word as one of many writers. The old value is not returned:
+ * that would take a loop instead of one instruction. */
 static inline void bly_word_set_shared(uint64_t *word, uint64_t mask)
 {
     (void)atomic_fetch_or_explicit((_Atomic uint64_t *)word, mask,
                                    memory_order_relaxed);
 }
 
-/* The same; the bits that this writer set: of two writers of one bit exactly
- * one is told so, so that kinds may count them. Reads first: most words need no
- * change once a filter is half full, and a plain load does not take the line
- * away from other processors. */
+/* The same, and returns the bits that this writer set. Of two writers of one
+ * bit exactly one gets it, so that kinds may count them. Reads first: most
+ * words need no change once a filter is half full, and a plain load does not
+ * take the line away from other processors. */
 static inline uint64_t bly_word_or_shared(uint64_t *word, uint64_t mask)
 {
     _Atomic uint64_t *const w = (_Atomic uint64_t *)word;
@@ -168,8 +169,9 @@ static inline uint64_t bly_word_load(const uint64_t *word)
 void bly_bits_or(uint64_t *a, const uint64_t *b, size_t nwords);
 void bly_bits_and(uint64_t *a, const uint64_t *b, size_t nwords);
 
-/* 2 half bits of src as half bits of dst, whose words are zero: bit j of dst is
- * bit j or bit j + half of src; or it is bit 2j or bit 2j + 1. */
+/* Fold 2 * half bits of src into half bits of dst, whose words are zero. Bit j
+ * of dst is the OR of bits j and j + half of src; in the other function, of
+ * bits 2j and 2j + 1. */
 void bly_bits_fold_halves(uint64_t *dst, const uint64_t *src, uint64_t half);
 void bly_bits_fold_pairs(uint64_t *dst, const uint64_t *src, uint64_t half);
 

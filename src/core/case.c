@@ -1,10 +1,10 @@
 /*
  * case.c - text without upper and lower case
  *
- * Case is folded as Unicode says, one character for one ("simple"): so that
+ * Case is folded by the "simple" rule of Unicode, one character for one. So
  * "Straße" and "STRASSE" stay two keys, but É and é, Σ, σ and ς, K and the
- * Kelvin sign are one. The table is part of the library, of one version of
- * Unicode forever, and does not follow the machine's locale: a filter gives the
+ * Kelvin sign are one. The table is part of the library, stays with one version
+ * of Unicode for ever, and does not depend on the locale. So a filter gives the
  * same answers everywhere.
  */
 #include "core/bits.h"
@@ -29,8 +29,8 @@ static uint32_t fold_char(uint32_t c)
     return c + (uint32_t)fold_runs[low].by;
 }
 
-/* The character at s, of *len bytes; the byte itself, of one, where there is
- * no UTF-8. */
+/* The character at s, which takes *len bytes; or the byte itself, if it is not
+ * valid UTF-8. */
 static uint32_t read_utf8(const unsigned char *s, size_t n, size_t *len)
 {
     const unsigned char lead = s[0];

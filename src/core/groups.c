@@ -1,5 +1,5 @@
 /*
- * groups.c - hashes of keys that stand in groups
+ * groups.c - hashes of keys that belong to groups
  */
 #include "core/groups.h"
 

@@ -1,11 +1,11 @@
 /*
- * groups.h - hashes of keys that stand in groups
+ * groups.h - hashes of keys that belong to groups
  *
- * Such a key is its group, a tab, and what it is called in the group. All of it
- * is hashed, and the hash is then moved into a span of the 64-bit numbers that
- * its group has together with others like it. So whoever has the hash knows the
- * span, and two keys have the same hash as seldom as ever, where spans are as
- * long as the number of their keys:
+ * Such a key is the name of its group, a tab, and its name within the group.
+ * All of it is hashed, and the hash is then moved into a span of the 64-bit
+ * numbers, which the group shares with similar groups. So the hash alone tells
+ * the span. If the length of spans is proportional to the number of their keys,
+ * two keys have the same hash no more often than otherwise:
  *
  *     0 | span 0           | span 1   | span 2                        |
  *       1            last 0     last 1                          last 2 = 2^64-1
@@ -13,13 +13,13 @@
  * A key without a tab has no group; its hash is 0, and no other key has that.
  *
  * The table, in little-endian words: for each span its last hash, and a word
- * that belongs to whoever asks; then, of 32 bits each, a row for each group
- * that has a span of its own, sorted: 26 bits of the hash of its name and 6
- * bits of the number of the span. All other groups are in the span `rest`. Two
- * groups whose 26 bits agree are one; that costs bits at most.
+ * for the caller's use; then a row of 32 bits for each group that is assigned
+ * to a span, sorted: 26 bits of the hash of its name and 6 bits for the number
+ * of the span. All other groups are in the span `rest`. Two groups whose 26
+ * bits agree are treated as one; that may cost bits, but nothing else.
  *
- * The bytes may be those of a damaged file: whatever they are, nothing outside
- * is read.
+ * The bytes may come from a damaged file: whatever they are, nothing is read
+ * out of bounds.
  */
 #ifndef BLY_GROUPS_H
 #define BLY_GROUPS_H
@@ -42,8 +42,8 @@ static inline uint64_t bly_groups_bytes(uint64_t nspans, uint64_t nrows)
     return 16 * nspans + (4 * nrows + 7) / 8 * 8;
 }
 
-/* The table of a hasher, whose id is BLY_HASH_GROUPED, and the other way round.
- * The table belongs to whoever has the hasher. */
+/* The table of a hasher with the id BLY_HASH_GROUPED, and the other way round.
+ * The table belongs to the owner of the hasher. */
 static inline bly_groups bly_groups_of(const bly_hasher *hs)
 {
     return (bly_groups){ .at = (const unsigned char *)(uintptr_t)hs->secret[0],
@@ -68,7 +68,7 @@ static inline uint64_t bly_groups_word(const bly_groups *g, unsigned span)
     return bly_load64(g->at + 16 * (size_t)span + 8);
 }
 
-/* What a row has of a group's name. */
+/* The bits of a group's name that a row keeps. */
 uint32_t bly_groups_print(uint64_t seed, const void *name, size_t len);
 
 /* The span of a hash. */

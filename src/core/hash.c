@@ -36,9 +36,9 @@ uint64_t bly_summing_end(const bly_summing *s)
     return XXH3_64bits_digest((const XXH3_state_t *)(const void *)s);
 }
 
-/* Of 4 to 8 bytes XXH3 takes words 1 and 2 of its secret, whose exclusive or
- * is the constant, and a seed whose low half is repeated, bytes reversed, in
- * the high half. */
+/* For 4 to 8 bytes XXH3 uses words 1 and 2 of its secret, whose exclusive or is
+ * the constant, and a seed whose low half is repeated, bytes reversed, in the
+ * high half. */
 uint64_t bly_int_flip(uint64_t seed)
 {
     const uint64_t reversed = __builtin_bswap32((uint32_t)seed);

@@ -1,16 +1,16 @@
 /*
  * hash.h - bytes to 64 bits
  *
- * XXH3 (inlined from xxHash's header) where nobody chooses keys to do harm,
- * SipHash-1-3 with a secret where somebody may (Aumasson and Bernstein,
- * SipHash: a fast short-input PRF, 2012).
+ * XXH3 (inlined from xxHash's header) where no adversary chooses the keys,
+ * SipHash-1-3 with a secret where one may (Aumasson and Bernstein, SipHash: a
+ * fast short-input PRF, 2012).
  */
 #ifndef BLY_HASH_H
 #define BLY_HASH_H
 
 #include <bloomery/inline.h> /* bly_int_hash() */
 
-/* SipHash with one round a word and three at the end; key as two
+/* SipHash with one round per word and three at the end; key as two
  * little-endian words. bly_siphash24 is the form of the published vectors. */
 uint64_t bly_siphash13(const uint64_t key[2], const void *bytes, size_t len);
 uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len);
@@ -20,7 +20,7 @@ uint64_t bly_siphash24(const uint64_t key[2], const void *bytes, size_t len);
 uint64_t bly_siphash13_sized(const uint64_t key[2], const void *bytes,
                              size_t len);
 
-/* The order of a key, as a number: of the ids BLY_HASH_ORDERED_..., whose hash
+/* The order of a key, as a number, for the ids BLY_HASH_ORDERED_...; their hash
  * is bly_mix64() of it. */
 uint64_t bly_order(uint32_t id, const void *key, size_t len);
 

@@ -1,15 +1,16 @@
 /*
  * machine.c - how much memory this process may use
  *
- * The machine's, or less where the process is in a control group with a limit,
- * as in a container. /proc/self/cgroup names its group, a line for a hierarchy:
+ * All of the machine's memory, or less if the process is in a control group
+ * with a limit, as in a container. /proc/self/cgroup names its group, one line
+ * per hierarchy:
  *
  *     0::/a/b            of version 2, a limit in memory.max of /a/b and /a
  *     4:memory:/a/b      of version 1, in memory.limit_in_bytes
  *
- * below the usual places. What the line says may be the path on the host, where
- * a container sees its own group as the root; so the root is looked at in any
- * case. Nothing of this need be there.
+ * below the usual places. The line may give the path on the host, while the
+ * container sees its own group as the root. So the root is always looked at,
+ * too. Any of these files may be missing.
  */
 #define _GNU_SOURCE
 #include <bloomery.h>
@@ -20,7 +21,8 @@
 
 #define PATH_ROOM 4096
 
-/* A file that holds a number; none, or one that says "max", limits nothing. */
+/* Read a limit from a file. A missing file, or one that says "max", means no
+ * limit. */
 static uint64_t limit_in(const char *path)
 {
     char text[32];
@@ -34,7 +36,7 @@ static uint64_t limit_in(const char *path)
     return limit;
 }
 
-/* The least limit of a group and of those it is in. */
+/* The lowest limit of a group and of those it is in. */
 static uint64_t group_limit(const char *root, const char *group,
                             const char *file)
 {

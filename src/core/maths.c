@@ -79,9 +79,8 @@ double bly_fpr_exact(double n, double m, unsigned k)
         lost = (t - sum) - y;
         sum = t;
     }
-    /* The terms reach 2^k, so that 2^k BLY_WIDE_EPSILON of the sum is noise:
-     * where more than a thousandth of it may be, the classic value is nearer.
-     */
+    /* The terms reach 2^k, so 2^k BLY_WIDE_EPSILON of the sum is noise. If that
+     * may be more than a thousandth of it, the classic value is nearer. */
     if (sum < BLY_WIDE(ldexp)(BLY_WIDE_EPSILON, (int)k + 10))
         return bly_fpr_classic(n, m, k);
     return (double)BLY_WIDE(fmin)(1, sum);
@@ -123,7 +122,8 @@ double bly_fpr_mixture(double n, double nblocks, double width, double hits,
         sum += w * (i > 1 ? filled_pow((i - 1) * miss, k) : 0);
         total += w;
     }
-    /* Dividing by the weights seen cancels what rounding did to the top. */
+    /* Dividing by the sum of the weights cancels the rounding error of the
+     * first. */
     return fmin(1, sum / total);
 }
 
@@ -140,9 +140,9 @@ double bly_overflow_bound(double lambda, double j)
     return pow(exp(1) * lambda / j, j);
 }
 
-/* Summed from its first term on, which lies above the mean in all that is
- * asked of it, so that terms fall; below the mean the sum of all before is
- * taken from one. */
+/* Summed from its first term on, which lies above the mean in all uses here, so
+ * that terms fall. Below the mean, the sum of all terms before is subtracted
+ * from one. */
 double bly_poisson_tail(double lambda, double j)
 {
     const double first = ceil(j);
@@ -192,10 +192,10 @@ unsigned bly_best_k(double n, double m)
                : (unsigned)k;
 }
 
-/* What two zero counts lose and gain in covariance, over m Px Py, by the hits
- * h (a mean number a cell) that both see: the number of keys is fixed, which
- * costs k h, and a key that misses a block misses all its lanes at once, which
- * gives (k-1) width (e^(h/width) - 1). Anywhere: -h. */
+/* What two counts of zeros lose and gain in covariance, divided by m Px Py,
+ * through the hits that both see (h per cell on average). The number of keys is
+ * fixed, which costs k h; and a key that misses a block misses all its lanes at
+ * once, which gives (k-1) width (e^(h/width) - 1). For cells anywhere: -h. */
 static double joint_hits(double h, double k, double width)
 {
     const double lanes = isinf(width) ? h : width * expm1(h / width);

@@ -31,11 +31,10 @@ double bly_fpr_exact(double n, double m, unsigned k);
 /* k slices of s bits, one probe in each: (1 - (1 - 1/s)^n)^k. */
 double bly_fpr_partitioned(double n, double s, double k);
 
-/* Blocks: a key goes to one block of a load that varies from block to block,
- * and there to k cells groups of width cells each, which every key of the
- * block hits `hits` times. For a load of i keys the rate is
- * (1 - (1 - 1/width)^(hits i))^k; this is its mean over the binomial law of n
- * keys over nblocks blocks.
+/* Blocks: a key goes to one block, whose load varies from block to block, and
+ * there to k groups of `width` cells each, which every key of the block hits
+ * `hits` times. For a load of i keys the rate is (1 - (1 - 1/width)^(hits
+ * i))^k; this is its mean over the binomial law of n keys over nblocks blocks.
  *
  * k bits anywhere in a block of B bits: width B, hits k. Split blocks (as
  * Parquet's): width 32, hits 1, k 8. Lanes of blocked.c: width 512/k, hits 1.
@@ -45,8 +44,8 @@ double bly_fpr_mixture(double n, double nblocks, double width, double hits,
 
 /* --------------------------------------------------------------- entropy */
 
-/* The bits that an ideal coder makes of the filter of n keys, m H(e^(-kn/m)):
- * what it takes when it is sent (Mitzenmacher 2002). Rises with m. */
+/* The bits to which an ideal coder reduces the filter of n keys, m
+ * H(e^(-kn/m)): its size when it is sent (Mitzenmacher 2002). Rises with m. */
 double bly_sent_bits(double n, double m, double k);
 
 /* -------------------------------------------------------------- counters */
@@ -65,7 +64,7 @@ typedef struct bly_size {
 } bly_size;
 
 /* Rule A: m = ceil(-n ln p / (ln 2)^2), k = round(m/n ln 2), at least 1. The
- * rate comes out a little above p, since k must be whole. */
+ * rate comes out a little above p, since k must be an integer. */
 bly_size bly_size_rule_a(double n, double p);
 
 /* Rule B: the least m at which some k keeps bly_fpr_approx() at or below p. */

@@ -11,8 +11,9 @@
 #include "core/memory.h"
 #include "core/status.h"
 
-/* From here on a block is mapped for itself: two huge pages, so that rounding
- * up to whole ones costs at most half as much again, and usually far less. */
+/* Blocks of this size or more are mapped by themselves: two huge pages, so that
+ * rounding up to whole pages costs at most half as much again, and usually far
+ * less. */
 #define HUGE_PAGE BLY_BLOCK_STEP
 #if BLY_WASM
 #define MAP_FROM SIZE_MAX /* no pages there */
@@ -62,7 +63,8 @@ unsigned bly_mem_number(const bly_mem *mem)
             atomic_store(&known_mems[i].state, MEM_READY);
             return i + 1;
         }
-        /* One that is being written is passed by: it may come twice. */
+        /* An entry that is being written is skipped, so the same may be entered
+         * twice. */
         if (state == MEM_READY && known_mems[i].mem.ctx == mem->ctx &&
             known_mems[i].mem.alloc == mem->alloc &&
             known_mems[i].mem.release == mem->release &&
@@ -110,7 +112,7 @@ static bly_status block_map(size_t nbytes, int access, size_t huge,
         munmap(p, head);
     if (HUGE_PAGE - head)
         munmap(at + want, HUGE_PAGE - head);
-    /* Refused where the kernel has none: slower, never wrong. */
+    /* The kernel may refuse huge pages: that is slower, but never wrong. */
     (void)madvise(at + huge, want - huge, MADV_HUGEPAGE);
     *out = (bly_block){ at, at, want, true };
     return BLY_OK;
@@ -153,8 +155,8 @@ void bly_block_free(const bly_mem *mem, bly_block *b)
     *b = (bly_block){ 0 };
 }
 
-/* Without access, addresses are all that it takes. The first huge page is none,
- * so that few bytes take little time. */
+/* Without access rights this takes only addresses. The first 2 MiB do not use
+ * huge pages, so that a few bytes take little time. */
 bool bly_block_reserve(const bly_mem *mem, size_t most, bly_block *out)
 {
     *out = (bly_block){ 0 };

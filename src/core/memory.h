@@ -28,12 +28,13 @@ bly_status bly_block_new(const bly_mem *mem, uint64_t nbytes, bly_block *out);
 void bly_block_free(const bly_mem *mem, bly_block *b);
 
 /* A block that grows in place: addresses for `most` bytes, none of which may be
- * touched yet. From the system alone, and where addresses abound; false
- * elsewhere, and no message: do without. */
+ * touched yet. Works only for the system's allocator, and where addresses are
+ * plentiful. Elsewhere false, without a message: the caller has to do
+ * without. */
 bool bly_block_reserve(const bly_mem *mem, size_t most, bly_block *out);
 
-/* Let the bytes from `from` to `to` of such a block be used, multiples of
- * BLY_BLOCK_STEP; or let go of what is in some that may. */
+/* Allow the bytes from `from` to `to` of such a block, multiples of
+ * BLY_BLOCK_STEP, to be used; or discard the contents of some that are. */
 #define BLY_BLOCK_STEP ((size_t)2 << 20)
 bool bly_block_grow(const bly_block *b, size_t from, size_t to);
 void bly_block_drop(void *at, size_t nbytes);
@@ -42,18 +43,18 @@ void bly_block_drop(void *at, size_t nbytes);
 void bly_block_move(bly_block *b, void *(*move)(void *ctx, void *at),
                     void *ctx);
 
-/* The same allocator at a place that stays for as long as the process lives, so
- * that things of which there are millions need no copy of it; NULL where there
- * are more than a few of them, and each thing has to keep its own. */
+/* The same allocator at an address that stays valid as long as the process
+ * lives, so that objects of which there are millions need no copy of it. NULL
+ * if there are too many allocators; then each object has to keep its own. */
 const bly_mem *bly_mem_lasting(const bly_mem *mem);
 
-/* The same as a number, so that things that are small need no pointer to it: 0
- * is the system's, BLY_MEM_OWN means that there is none. */
+/* The same as a number, so that small objects need no pointer to it: 0 is the
+ * system's, BLY_MEM_OWN means that there is no number. */
 #define BLY_MEM_OWN 255
 unsigned bly_mem_number(const bly_mem *mem);
 const bly_mem *bly_mem_numbered(unsigned number);
 
-/* Does nbytes from this source come as a map of their own? */
+/* Do nbytes from this allocator get a mapping of their own? */
 bool bly_mem_maps(const bly_mem *mem, uint64_t nbytes);
 
 /* Small things: zeroed, BLY_ENOMEM as NULL. n * size must not overflow. */

@@ -1,15 +1,15 @@
 /*
  * number.c - "10M", "64MiB", "1%": numbers as people write them
  *
- * Digits, an exponent and a suffix: all that can be multiplied are powers of
- * ten and of two, so a number is kept as
+ * A number has digits, an exponent and a suffix. Its factors are powers of ten
+ * and of two, so it is kept as
  *
  *     digits * 2^twos * 5^fives          1.5k = 15 * 2^2 * 5^2
  *
- * until its end. A count is then whole or it is not, and nothing was rounded
- * on the way: 0.001k is 1, which the nearest binary fraction times 1000 misses.
- * The C library's strtod() would also go by the locale, in which the point may
- * be a comma.
+ * until the end. Then it is known exactly whether a count is whole, since
+ * nothing was rounded on the way: 0.001k is 1, which the nearest binary
+ * fraction times 1000 misses. The C library's strtod() would also go by the
+ * locale, in which the point may be a comma.
  */
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,7 @@ typedef struct decimal {
     bool cut; /* digits that are not 0 were dropped at the end */
 } decimal;
 
-/* Past every number there is, and far from the ends of an int. */
+/* Beyond every representable number, and far from the limits of an int. */
 #define MAX_EXPONENT 100000
 
 static bool is_digit(char c)
@@ -48,7 +48,8 @@ static void times_ten(decimal *d, int power)
     d->fives += power;
 }
 
-/* One more digit; those that 64 bits do not hold move the point instead. */
+/* Take one more digit; digits that do not fit into 64 bits move the point
+ * instead. */
 static void take_digit(decimal *d, unsigned digit, bool fraction)
 {
     if (d->digits <= (UINT64_MAX - digit) / 10) {
@@ -117,8 +118,8 @@ static bool read_number(const char *text, bool percent, decimal *out)
     return false;
 }
 
-/* *v * factor^power, where that is whole and below 2^64. Ends soon: a number
- * that is not 0 can be multiplied or divided 63 times at most. */
+/* *v * factor^power, if that is whole and below 2^64. This ends soon: a number
+ * that is not 0 can be multiplied or divided at most 63 times. */
 static bool apply_power(uint64_t *v, unsigned factor, int power)
 {
     for (; *v && power > 0; power--) {
@@ -148,7 +149,7 @@ bool bly_parse_count(const char *text, uint64_t *out)
     return whole;
 }
 
-/* The nearest double where digits and power fit one each, since then one
+/* The nearest double if digits and power each fit into one, since then a single
  * operation rounds once; else that or its neighbour. INFINITY if too large. */
 static double nearest_real(const decimal *d)
 {

@@ -1,5 +1,5 @@
 /*
- * occupancy.c - how many balls, from how many urns look hit
+ * occupancy.c - how many balls were thrown, from how many urns look hit
  *
  * The number J of urns hit grows with each ball by one, or stays:
  *

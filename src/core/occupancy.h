@@ -1,9 +1,9 @@
 /*
- * occupancy.h - how many balls, from how many urns look hit
+ * occupancy.h - how many balls were thrown, from how many urns look hit
  *
- * x balls fall into l urns, each into any of them with the same chance. Of the
- * urns that were missed, each looks hit all the same with probability f.
- * Seeing theta urns that look hit, how many balls were there?
+ * x balls fall into l urns, each with the same chance. An urn that was missed
+ * looks hit all the same with probability f. Seeing theta urns that look hit,
+ * how many balls were there?
  */
 #ifndef BLY_OCCUPANCY_H
 #define BLY_OCCUPANCY_H
@@ -12,8 +12,8 @@
 
 #define BLY_MAX_URNS 128
 
-/* What both give where all urns look hit: any number of balls could be. A
- * usual lower bound for it is l ln l. */
+/* The result of both functions if all urns look hit: the number of balls is
+ * unknown. A usual lower bound is l ln l. */
 #define BLY_OCCUPANCY_ALL UINT64_MAX
 
 /* The x for which theta is the most probable: argmax over x of

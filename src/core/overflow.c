@@ -1,10 +1,10 @@
 /*
  * overflow.c - the large counts of an array of small counters, by position
  *
- * The places in use are those of linear probing with the keys in order: the
- * i-th smallest stands in its home, or right behind the one before it,
- * whichever is further. Adding moves those behind it by one, up to the next
- * free place; dropping moves those back that are not in their homes.
+ * The places in use are those of linear probing with sorted keys: the i-th
+ * smallest stands in its home, or right behind the one before it, whichever is
+ * further. Adding moves those behind it by one, up to the next free place;
+ * dropping moves those back that are not in their homes.
  */
 #include "core/overflow.h"
 

@@ -1,7 +1,7 @@
 /*
  * overflow.h - the large counts of an array of small counters, by position
  *
- * Counters of 4 bits hold nearly all counts, and the few that are larger have a
+ * Counters of 4 bits hold nearly all counts; the few that are larger have a
  * place here. A count at position p has its home in place p scaled to `homes`,
  * so the places are in the order of the positions; one whose home is taken
  * stands behind it.
@@ -14,14 +14,14 @@
  *             +----+----+----+----+----+----+----+----+----+
  *                         home of 43, 44 and 50
  *
- * Where a count stands is a matter of which positions there are, and not of who
- * came first: the same counts are the same bytes. The places behind the last
- * home are for those that were pushed along; who finds none even there, or
- * finds the table three quarters full, is refused, and the owner makes a larger
- * one.
+ * The place of a count depends on which positions there are, and not on which
+ * came first: the same counts give the same bytes. The places behind the last
+ * home are for those that were pushed along. A count that finds none even
+ * there, or finds the table three quarters full, is refused, and the owner
+ * makes a larger table.
  *
- * Keys are packed, as many bits as the largest needs. Looking something up is
- * safe for any bytes.
+ * Keys are packed, as many bits as the largest needs. A lookup is safe for any
+ * bytes.
  */
 #ifndef BLY_OVERFLOW_H
 #define BLY_OVERFLOW_H
@@ -43,10 +43,10 @@ static inline uint64_t bly_overflow_next(uint64_t places)
     return places ? places + places / 2 : 24;
 }
 
-/* Is that a size, and of at most 2^48 places? */
+/* Is this one of the sizes, and at most 2^48 places? */
 bool bly_overflow_places_ok(uint64_t places);
 
-/* So many counts a table takes, unless they crowd at its end. */
+/* How many counts a table takes, unless they crowd at its end. */
 static inline uint64_t bly_overflow_homes(uint64_t places)
 {
     return places ? places - places / 16 - 8 : 0;
@@ -58,7 +58,7 @@ static inline uint64_t bly_overflow_most(uint64_t places)
     return homes - homes / 4;
 }
 
-/* Memory: in whole words; and what of it is used. */
+/* Memory, in whole words; and how many bits of it are used. */
 uint64_t bly_overflow_nbytes(uint64_t places, uint64_t range);
 uint64_t bly_overflow_bits(uint64_t places, uint64_t range);
 
@@ -69,12 +69,12 @@ bly_overflow bly_overflow_of(unsigned char *at, uint64_t places,
 /* The count at a position; 0: it has none here. */
 uint32_t bly_overflow_get(const bly_overflow *t, uint64_t position);
 
-/* Give a position a count, which is not 0; *n is how many have one. False, and
- * nothing is changed: the table is full. */
+/* Give a position a count, which is not 0; *n is how many have one. False, with
+ * nothing changed: the table is full. */
 bool bly_overflow_put(bly_overflow *t, uint64_t position, uint32_t count,
                       uint64_t *n);
 
-/* The position has no count here any more. */
+/* Remove the count of a position. */
 void bly_overflow_drop(bly_overflow *t, uint64_t position, uint64_t *n);
 
 /* The first count in place *i or behind it, and its position; *i becomes the

@@ -9,10 +9,11 @@
  *     bits      0 1 2 3 4 5 6 7  8 9 ...
  *     field     . . . a b c d e  f g . .          bit = 3, width = 7
  *
- * Two ways to read. Asking loads whole words: it looks up to BLY_FIELD_SLACK
- * bytes past the field, which must be there. Who has neighbours that write at
- * the same time reads and writes the bytes of the field and no others; fields
- * of different writers must then not share a byte.
+ * There are two ways to read. Queries load whole words: they read up to
+ * BLY_FIELD_SLACK bytes past the field, which must exist. If other threads
+ * write neighbouring fields at the same time, only the bytes of the field
+ * itself may be read and written; then fields of different writers must not
+ * share a byte.
  */
 #ifndef BLY_PACKED_H
 #define BLY_PACKED_H

@@ -1,9 +1,10 @@
 /*
  * place.c - which of n members holds a key
  *
- * Five rules behind one interface: a row each, with what it needs to be made
- * and how it chooses. A key is its 64-bit hash, a member the hash of its name,
- * so that no order of names matters, but for jump, which numbers them.
+ * There are five rules behind one interface. Each is a row, with what it needs
+ * to be made and how it chooses. A key is its 64-bit hash and a member is the
+ * hash of its name, so the order of names does not matter, except for jump,
+ * which numbers them.
  *
  *     ring        np = n * points places on the circle of 2^64, sorted. A table
  *                 of 2^b >= np entries says where the places of each of 2^b
@@ -13,9 +14,10 @@
  *     jump        the last of the jumps that stays below n [3].
  *     table       M slots, M a prime of at least 100 n, which stays the same
  *                 while members come and go: with another M all keys move.
- *                 Each member has an
- * order of all slots, and they take free ones in turns [4]. bounded     the
- * ring, past members with ceil((1 + c) m w / W) keys [5].
+ *                 Each member has an order of all slots, and members take
+ *                 free slots in turns [4].
+ *     bounded     the ring, but members that have ceil((1 + c) m w / W) keys
+ *                 are passed over [5].
  *
  * [1] Karger et al., Consistent Hashing and Random Trees, 1997
  * [2] Thaler and Ravishankar, 1998; weights: Schindelhauer and Schomaker, 2005
@@ -80,7 +82,7 @@ static int place_point_order(const struct place_point *a,
     return a->member < b->member ? -1 : a->member > b->member;
 }
 
-/* Heap sort: in place, and no worse for an order that somebody chose. */
+/* Heap sort: in place, and no slower for an order that an adversary chose. */
 static void place_sift(struct place_point *h, size_t i, size_t n)
 {
     for (size_t c; (c = 2 * i + 1) < n; i = c) {
@@ -162,7 +164,8 @@ static bool place_among(const uint32_t *members, size_t n, uint32_t member)
     return false;
 }
 
-/* The members of points from the hash on, behind n that are there already. */
+/* Append the members of the points from the hash on to the n that are there
+ * already. */
 static size_t place_walk(const bly_place *p, uint64_t hash, uint32_t *members,
                          size_t n, size_t most)
 {
@@ -194,8 +197,8 @@ static bly_status place_bounded_make(bly_place *p, const bly_place_spec *spec)
     return place_ring_make(p, spec);
 }
 
-/* May it have one more key, when there is one more in all? Never false for all
- * of them, since the limits add up to more than the keys. */
+/* May this member take one more key, when there is one more in all? Never false
+ * for all members, since the limits add up to more than the keys. */
 static bool place_room(const bly_place *p, uint32_t member)
 {
     const double w = p->weights ? p->weights[member] : 1;
@@ -313,8 +316,8 @@ static uint32_t place_jump_of(const bly_place *p, uint64_t hash)
     return (uint32_t)at;
 }
 
-/* Other copies: the rule for other hashes of the key, until one is new. What a
- * hundred of them did not find is next in number. */
+/* Further copies: apply the rule to other hashes of the key, until a member is
+ * new. If a hundred hashes find none, take the next by number. */
 static size_t place_again_copies(const bly_place *p, uint64_t hash,
                                  uint32_t *members, size_t most)
 {
@@ -381,8 +384,8 @@ static bly_status place_table_make(bly_place *p, const bly_place_spec *spec)
         for (uint32_t i = 0; i < p->n; i++)
             for (uint32_t w = p->weights ? p->weights[i] : 1;
                  w > 0 && taken < p->nslots; w--) {
-                /* The step and a prime have no common divisor, so that all
-                 * slots come. */
+                /* The step and a prime have no common divisor, so every slot is
+                 * reached. */
                 while (p->slots[turns[i].at] != UINT32_MAX)
                     turns[i].at =
                         (uint32_t)(((uint64_t)turns[i].at + turns[i].step) % m);

@@ -1,11 +1,11 @@
 /*
  * position.h - many positions from one hash, as good as independent
  *
- * Stepping through an array by x += y, as double hashing does, ties all
- * positions of a key to two numbers, and n keys in a range of s cells add
- * n / s^2 to the rate, whatever k is: half as much again for slices of 1000
- * keys at 0.1 %. These are the outputs of SplitMix64 started at the hash, and
- * share nothing but the hash.
+ * Double hashing steps through an array by x += y. That ties all positions of a
+ * key to two numbers, and n keys in a range of s cells add n / s^2 to the rate,
+ * whatever k is: half as much again for slices of 1000 keys at 0.1 %. The
+ * positions here are the outputs of SplitMix64 started at the hash, and have
+ * nothing in common but the hash.
  */
 #ifndef BLY_POSITION_H
 #define BLY_POSITION_H

@@ -1,5 +1,5 @@
 /*
- * siphash.c - SipHash: bytes to 64 bits that nobody can foresee without the key
+ * siphash.c - SipHash: bytes to 64 bits that nobody can predict without the key
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@
         v[2] = ROTL(v[2], 32);        \
     } while (0)
 
-/* c rounds a word, d at the end; sized: the length goes in front, as a word.
+/* c rounds per word, d at the end; sized: the length goes in front, as a word.
  * All three are literals where it is called. */
 static inline __attribute__((always_inline)) uint64_t
 siphash(const uint64_t key[2], const void *bytes, size_t len, int c, int d,

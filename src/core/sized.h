@@ -1,9 +1,9 @@
 /*
  * sized.h - structs of callers that were compiled for another version
  *
- * A struct of the public headers comes with the size that it has for the
+ * A struct of the public headers is passed with the size that it has for the
  * caller. The shorter of two versions is a prefix of the longer one, and zero
- * in a field means what leaving it out meant before there was such a field.
+ * in a new field means what the older version did without it.
  */
 #ifndef BLY_SIZED_H
 #define BLY_SIZED_H

@@ -2,18 +2,19 @@
  * sort.c - sorting hashes in place
  *
  * Hashes are uniform, so the top byte splits them into 256 equal parts, the
- * next byte those, and so on until a part is small, which takes fewer bits in
- * the end: three passes for 16 million, and no memory besides (McIlroy, Bostic
- * and McIlroy, Engineering Radix Sort, 1993: the "American flag"). Keys that
- * are not uniform, which a caller may hand over as hashes, only take more
- * passes.
+ * next byte splits those, and so on until a part is small; the last split uses
+ * fewer bits. That takes three passes for 16 million, and no extra memory
+ * (McIlroy, Bostic and McIlroy, Engineering Radix Sort, 1993: the "American
+ * flag"). Keys that are not uniform, which a caller may hand over as hashes,
+ * only take more passes.
  */
 #include "core/bits.h"
 #include "core/sort.h"
 #include "core/status.h"
 
-/* Parts up to this are sorted by insertion, and those past that are split by
- * chains of exchanges side by side, since each key comes from memory. */
+/* Parts up to the first size are sorted by insertion. Parts above the second
+ * are split by chains of exchanges side by side, since each key comes from
+ * memory. */
 #define SMALL_PART 32
 #define LONG_PART 4096
 
@@ -41,9 +42,8 @@ static void insertion_sort(uint64_t *h, uint64_t *values, size_t n)
 }
 
 /* Sort by the lowest nbits, more than 0 of them; all others are the same. A
- * part is split into eight bits' parts, or where it is shorter into so many
- * that some 8 to 16 keys are in each. Each split takes bits away, so there are
- * at most 64, one in the other. */
+ * part is split by eight bits or, if it is short, by as many as leave some 8 to
+ * 16 keys in each part. Each split uses up bits, so at most 64 are nested. */
 static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned nbits)
 {
     size_t next[256], end[256];
@@ -124,7 +124,8 @@ bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
  * the other. */
 #define PART_CHAINS 8
 
-/* Put a key where its part goes on, and take the one that lies there. */
+/* Put a key at the next free place of its part, and take the one that lies
+ * there. */
 static inline __attribute__((always_inline)) size_t
 exchange(uint64_t *h, uint64_t *values, size_t to, size_t *next, uint64_t *key,
          uint64_t *value)
@@ -141,10 +142,10 @@ exchange(uint64_t *h, uint64_t *values, size_t to, size_t *next, uint64_t *key,
     return at;
 }
 
-/* Fill part p; keys from next[p] to its end may be anyone's. The last ones are
- * taken out, and each begins a chain: it goes where it belongs, the key that
- * lay there goes on, and so forth to one for which p has no place left but
- * those that were taken out. */
+/* Fill part p; keys from next[p] to its end may belong to any part. The last
+ * ones are taken out, and each begins a chain: it goes where it belongs, the
+ * key that lay there moves on, and so forth, until a key of p finds no place
+ * left but those of the keys that were taken out. */
 static inline __attribute__((always_inline)) void
 part_fill(uint64_t *h, uint64_t *values, uint64_t total, uint64_t first,
           size_t p, size_t end, size_t *next)

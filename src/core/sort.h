@@ -7,13 +7,13 @@
 #include <bloomery.h>
 
 /* Sort n hashes and drop the repeated ones; *n becomes the number of distinct
- * ones. values, unless NULL, goes along. BLY_EINVAL where one hash comes with
- * two values; the arrays are then sorted and whole. */
+ * ones. values, unless NULL, goes along. BLY_EINVAL if one hash has two
+ * different values; then the arrays are sorted, but complete. */
 bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n);
 
-/* Bring n hashes together by part, where the part of h is h scaled to `total`,
- * less first: a number below nparts. start gets where each part begins, and n
- * in the end; next is room for nparts numbers. values as above. */
+/* Group n hashes by part. The part of h is h scaled to `total`, minus first: a
+ * number below nparts. start gets where each part begins, and n at the end;
+ * next is room for nparts numbers. values as above. */
 void bly_hashes_part(uint64_t *h, uint64_t *values, size_t n, uint64_t total,
                      uint64_t first, size_t nparts, size_t *start,
                      size_t *next);

@@ -1,5 +1,5 @@
 /*
- * sums.c - bytes that are compared with their checksums when first touched
+ * sums.c - bytes checked against their sums when first touched
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -67,8 +67,9 @@ void bly_sums_join(bly_sums *s, bly_sums *up)
         memory_order_relaxed);
 }
 
-/* Block i is right. Who sets its bit counts it; with the last one the array
- * needs no more touching, and neither may those that it is part of. */
+/* Block i is right. The thread that sets its bit counts it. With the last one,
+ * the array needs no more checks, and perhaps neither do those that it is part
+ * of. */
 static void mark_seen(bly_sums *s, uint64_t i)
 {
     const uint32_t bit = UINT32_C(1) << (i % 32);
@@ -84,7 +85,7 @@ static void mark_seen(bly_sums *s, uint64_t i)
 
 bool bly_sums_compare(bly_sums *s, uint64_t i)
 {
-    if (s->fetch) /* else each of its pages would be a read of its own */
+    if (s->fetch) /* else each of its pages would be read separately */
         (void)madvise((void *)(uintptr_t)(s->bytes + (i << s->shift)),
                       block_bytes(s->nbytes, s->shift, i), MADV_WILLNEED);
     if (bly_sums_of(s->bytes, s->nbytes, s->shift, i) !=

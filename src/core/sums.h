@@ -1,23 +1,23 @@
 /*
- * sums.h - bytes that are compared with their checksums when first touched
+ * sums.h - bytes checked against their sums when first touched
  *
  * A mapped array is cut into blocks of 2^shift bytes, the last of which may be
  * shorter, and each has its XXH3-64 in a table that was checked when the file
- * was opened. Whoever is about to read bytes touches them first: a block that
- * nobody has touched is read whole and compared, one that was right before
- * costs a look at its bit.
+ * was opened. Code that is about to read bytes touches them first. A block that
+ * was never touched is read as a whole and compared with its sum; for one that
+ * was right before, this costs a look at its bit.
  *
  *     bytes   |  block 0  |  block 1  |  block 2  | .. |
  *     table   |   sum 0   |   sum 1   |   sum 2   | .. |
  *     seen          1           0           1            bits
  *
- * Any number of threads touch at once: they may compare a block twice, and one
- * of them counts it. A block that is wrong stays unseen, and is compared again
+ * Any number of threads may touch at once: a block may be compared twice, but
+ * only one thread counts it. A wrong block stays unseen, and is compared again
  * whenever it is touched.
  *
  * The arrays of a filter and its layers form a tree: `pending` is how many
- * arrays of a branch have blocks left. It falls to 0 once and stays there, and
- * that is all that a question looks at from then on.
+ * arrays of a branch have unseen blocks left. Once it falls to 0 it stays
+ * there, and from then on a query looks at nothing else.
  */
 #ifndef BLY_SUMS_H
 #define BLY_SUMS_H
@@ -40,9 +40,9 @@ typedef struct bly_sums {
     uint64_t nbytes, nblocks;
     uint64_t offset; /* of the bytes in their file, for messages */
     unsigned shift;
-    bool fetch; /* a block is asked for as a whole before it is read */
+    bool fetch; /* fetch a block as a whole before it is read */
     bly_block table;
-    struct bly_sums *up;  /* of the filter that this one is a layer of */
+    struct bly_sums *up;  /* sums of the filter that this is a layer of */
     _Atomic size_t nleft; /* blocks that nobody has seen */
     _Atomic size_t wrong; /* 1 + number of a damaged one, or 0 */
     _Atomic size_t pending;
@@ -64,24 +64,24 @@ static inline uint64_t bly_sums_at(const bly_block *table, uint64_t i)
     return bly_load64(table->at + 8 * i);
 }
 
-/* For bytes of which nothing was seen, or, where `believed`, whose blocks are
- * taken to be right. On BLY_OK the table, of as many sums as there are blocks,
- * belongs to the result. */
+/* For bytes of which nothing was seen or, if `believed`, whose blocks are taken
+ * to be right. The table has one sum per block. On BLY_OK it belongs to the
+ * result. */
 bly_status bly_sums_new(const bly_mem *mem, const unsigned char *bytes,
                         uint64_t nbytes, unsigned shift, bool believed,
                         bly_block *table, bly_sums **out);
 void bly_sums_free(const bly_mem *mem, bly_sums *s);
 
-/* s becomes a branch of up. Before anything of either is touched. */
+/* Make s a branch of up. Call this before anything of either is touched. */
 void bly_sums_join(bly_sums *s, bly_sums *up);
 
-/* Is block i what it was? Compares it, whatever is known of it. */
+/* Is block i intact? Compares it, whatever is known of it. */
 bool bly_sums_compare(bly_sums *s, uint64_t i);
 
-/* Are all blocks? Those that were seen are not looked at again. */
+/* Are all blocks intact? Those that were seen are not compared again. */
 bool bly_sums_settle(bly_sums *s);
 
-/* Are n > 0 bytes from `at` on, which lie within s? */
+/* Are n > 0 bytes from `at` on, which lie within s, intact? */
 static inline bool bly_sums_touch(bly_sums *s, uint64_t at, uint64_t n)
 {
     bool right = true;
@@ -98,8 +98,8 @@ static inline bool bly_sums_pending(const bly_sums *s)
     return atomic_load_explicit(&s->pending, memory_order_relaxed) != 0;
 }
 
-/* BLY_EFORMAT, and which bytes of the file they are, if a block was found that
- * is not what it was. */
+/* BLY_EFORMAT, with a message that says which bytes of the file, if a damaged
+ * block was found. */
 bly_status bly_sums_status(const bly_sums *s);
 
 /* The failure of block i, of bytes that begin at `offset` of their file. */

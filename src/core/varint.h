@@ -11,7 +11,7 @@
 
 #define BLY_VARINT_MOST 10 /* bytes of 64 bits */
 
-/* Write x at `at`, and return the place behind it. */
+/* Write x at `at`, and return the address behind it. */
 static inline unsigned char *bly_varint_write(unsigned char *at, uint64_t x)
 {
     for (; x > 0x7f; x >>= 7)
@@ -20,8 +20,8 @@ static inline unsigned char *bly_varint_write(unsigned char *at, uint64_t x)
     return at;
 }
 
-/* The number at *at, which moves behind it. False, and *at anywhere before end:
- * there is none, or it has more than 64 bits. */
+/* The number at *at, which moves behind it. False, with *at anywhere before
+ * end: there is no number, or it has more than 64 bits. */
 static inline bool bly_varint_read(const unsigned char **at,
                                    const unsigned char *end, uint64_t *out)
 {

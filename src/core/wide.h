@@ -1,8 +1,8 @@
 /*
  * wide.h - reals that are wider than a double, where the machine has them
  *
- * WebAssembly has none: long double would be software there, of several
- * kilobytes, and its logarithms no better than a double's.
+ * WebAssembly has none: long double would be several kilobytes of software
+ * there, and its logarithms no better than those of a double.
  */
 #ifndef BLY_WIDE_H
 #define BLY_WIDE_H

@@ -1,9 +1,9 @@
 /*
  * arm_lines.c - keys in cache lines, with NEON
  *
- * As x86_lines.c does it, two words to a vector. A NEON shift reads only the
- * lowest byte of its count, so a count that is too large does not give 0: the
- * words that hold no bit of the key are found by comparing.
+ * The same as x86_lines.c, with two words per vector. A NEON shift reads only
+ * the lowest byte of its count, so a count that is too large does not give 0.
+ * So words that hold no bit of the key are found by comparing.
  */
 #include "engine/lines.h"
 

@@ -1,7 +1,7 @@
 /*
  * bit_count.c - the ones in arrays of bits
  *
- * Counting ones is byte-order blind, so no word is swapped here.
+ * The number of ones does not depend on byte order, so no word is swapped here.
  */
 #include "engine/bit_count.h"
 
@@ -38,7 +38,8 @@ uint64_t bly_bits_count(const uint64_t *a, size_t nwords)
     return bly_count_best()->count(a, nwords);
 }
 
-/* Combine a piece that stays in L1, then count it: one counting loop serves. */
+/* Combine a piece that stays in L1, then count it, so that one counting loop
+ * serves both functions. */
 #define PIECE 512
 
 uint64_t bly_bits_count_or(const uint64_t *a, const uint64_t *b, size_t nwords)

@@ -7,13 +7,13 @@
  *     C(a+3,4) + C(b+2,3) + C(c+1,2) + d
  *
  * so 0,0,0,0 is 0, 1,0,0,0 is 1, and 15,15,15,15 is 3875. Decoding is a table
- * of 8 KiB. Slots of one low nibble are sorted by their higher bits, so that a
- * bucket has one form whatever happened before.
+ * of 8 KiB. Slots with equal low nibbles are sorted by their higher bits, so
+ * that a bucket has only one form, whatever happened before.
  *
- * Room for a fingerprint whose buckets are both full is searched for breadth
- * first: each slot of a bucket leads to the other bucket of what is in it. The
- * first bucket with an empty slot ends the shortest way, along which everyone
- * moves one step.
+ * If both buckets of a fingerprint are full, room is searched for breadth
+ * first: each slot of a bucket leads to the other bucket of the fingerprint in
+ * it. The first bucket with an empty slot is the end of a shortest path, along
+ * which every fingerprint moves one step.
  *
  *     fp -> [ a  b  c  d ]         fp -> [ a  fp c  d ]
  *                v                            v
@@ -21,9 +21,9 @@
  *                   v                            v
  *           [ i  0  k  l ]              [ i  g  k  l ]
  *
- * Nothing has moved when the search fails. A shortest way meets no bucket
- * twice (from the first meeting on there would be a shorter one), so no move
- * undoes another.
+ * Nothing has moved when the search fails. A shortest path visits no bucket
+ * twice (leaving out the loop would make it shorter), so no move undoes
+ * another.
  */
 #include "engine/cuckoo_table.h"
 
@@ -75,7 +75,7 @@ static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t bit,
     const unsigned high = t->f - 4;
     uint32_t s[4];
     /* Insertion sort, descending: with four slots, of which at most one is new,
-     * there is nothing to gain from a cleverer one. */
+     * a cleverer sort gains nothing. */
     for (unsigned j = 0; j < 4; j++) {
         unsigned at = j;
         for (; at && cuckoo_rank(s[at - 1]) < cuckoo_rank(from[j]); at--)
@@ -85,7 +85,7 @@ static void cuckoo_write_sorted(const bly_cuckoo_table *t, uint64_t bit,
     bly_cuckoo_store(t, bit, 12,
                      cuckoo_code(s[0] & 15, s[1] & 15, s[2] & 15, s[3] & 15));
     bit += 12;
-    /* With f = 4 the code says everything. */
+    /* With f = 4 the code is the whole bucket. */
     if (high)
         for (unsigned j = 0; j < 4; j++, bit += high)
             bly_cuckoo_store(t, bit, high, s[j] >> 4);
@@ -116,11 +116,12 @@ bool bly_cuckoo_exchange_sorted(const bly_cuckoo_table *t, uint64_t bit,
 typedef struct cuckoo_step {
     uint64_t bucket;
     uint32_t parent; /* the step that led here */
-    uint32_t print;  /* what would move here from the parent's bucket */
+    uint32_t print;  /* fingerprint to move here from the parent's bucket */
 } cuckoo_step;
 
-/* Move everyone on the way to step `at`, which has room, one step on, and put
- * fp where the first of them was. Steps 0 and 1 are the two buckets of fp. */
+/* Move every fingerprint on the path to step `at`, which has room, one step on,
+ * and put fp where the first of them was. Steps 0 and 1 are the two buckets of
+ * fp. */
 static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
                         uint32_t at, uint32_t fp)
 {
@@ -135,16 +136,16 @@ static void cuckoo_move(const bly_cuckoo_table *t, const cuckoo_step *way,
     bly_cuckoo_exchange(t, way[at].bucket, left, fp);
 }
 
-/* How many buckets at the end of the queue are left alone while they come into
- * the cache. With more, some are fetched and never needed; with fewer, the
- * search waits for memory. */
+/* How many buckets at the end of the queue are not looked at yet, while they
+ * come into the cache. With more, some are fetched and never needed; with
+ * fewer, the search waits for memory. */
 #define CUCKOO_LAG 4
 
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
 {
     cuckoo_step way[CUCKOO_SEARCH];
     uint32_t n = 2,
-             seen = 2; /* in the queue; looked into: the first are full */
+             seen = 2; /* in the queue; looked into (the first two are full) */
     /* The queue is never popped: its entries are also the links back to the
      * start. It takes 32 KB of stack. */
     way[0] = (cuckoo_step){ key.at1, 0, 0 };
@@ -161,9 +162,9 @@ bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key)
             way[n++] = (cuckoo_step){ to, at, s[j] };
         }
         /* Look for room in all but the youngest entries, which are still on
-         * their way from memory; but bucket at + 1 is expanded next, so it must
-         * be known to be full by then. In this order the first room found
-         * ends a shortest way. */
+         * their way from memory. But bucket at + 1 is expanded next, so it must
+         * be known to be full by then. In this order the first room found is
+         * the end of a shortest path. */
         for (; seen < n && (seen + CUCKOO_LAG < n || seen <= at + 1); seen++)
             if (bly_cuckoo_match(t, way[seen].bucket, 0, t->sorted,
                                  t->nwords == 1)) {
@@ -179,8 +180,8 @@ bool bly_cuckoo_all_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
     uint32_t s[2 * BLY_CUCKOO_MAX_SLOTS];
     bly_cuckoo_read(t, key.at1, s);
     bly_cuckoo_read(t, key.at2, s + t->b);
-    /* Then every move from here leads only to the other of the two, and no
-     * search however long will find room. */
+    /* If so, every move from here leads only to the other of the two buckets,
+     * and no search will find room, however long. */
     for (unsigned j = 0; j < 2 * t->b; j++)
         if (s[j] != key.fp)
             return false;

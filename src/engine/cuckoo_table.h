@@ -6,23 +6,24 @@
  *
  *     bucket i:  | fp | fp | 0 | fp |     from bit i * b * f on
  *
- * A bucket is compared as a whole: loaded as one word, or as a few of whole
- * slots each where it is longer, against a word with the fingerprint in every
- * slot (b = 4, f = 10: 40 bits, and at most 4 before them in their byte).
+ * A bucket is compared as a whole. It is loaded as one word, or as several
+ * words of whole slots if it is longer, and compared with a word that has the
+ * fingerprint in every slot (b = 4, f = 10: 40 bits, and at most 4 before them
+ * in their byte).
  *
- * Semi-sorted [1] (b = 4). The order of slots carries no information: sorted
- * by their low four bits, those make one of C(19,4) = 3876 multisets, which
- * takes 12 bits instead of 16. That saves one bit per slot.
+ * Semi-sorted [1] (b = 4). The order of slots carries no information. If slots
+ * are sorted by their low four bits, these form one of C(19,4) = 3876
+ * multisets, which takes 12 bits instead of 16. That saves one bit per slot.
  *
  *     bucket i:  | code, 12 bits | the higher f - 4 bits of four slots |
  *
  * A fingerprint lies in one of two buckets, i1 and i2 = t - i1 (mod nb), where
- * t is odd and follows from the fingerprint, and nb is even: so either bucket
- * leads to the other, and they are never the same. Below a bucket is named by
- * its first bit, i times the bits of a bucket, which spares a multiplication
- * wherever it is touched.
+ * t is odd and follows from the fingerprint, and nb is even. So either bucket
+ * leads to the other, and they are never the same. In the code below a bucket
+ * is identified by its first bit, i times the width of a bucket, which saves a
+ * multiplication at each access.
  *
- * Reading is safe and ends whatever the bytes are.
+ * Reading is safe and terminates, whatever the bytes are.
  *
  * [1] Fan, Andersen, Kaminsky and Mitzenmacher, Cuckoo Filter: Practically
  *     Better Than Bloom, 2014
@@ -67,8 +68,8 @@ typedef struct bly_cuckoo_table {
     bool light; /* how t comes from a fingerprint: bly_cuckoo_across_() */
 } bly_cuckoo_table;
 
-/* Do n slots of f bits, at any multiple of their bits, lie in the 8 bytes that
- * begin with the byte of their first bit? */
+/* Do n slots of f bits, starting at any multiple of n f bits, always lie within
+ * the 8 bytes that begin with the byte of their first bit? */
 static inline bool bly_cuckoo_one_word(unsigned n, unsigned f)
 {
     /* Words begin at multiples of `bits`, whose lowest set bit is `odd`. So
@@ -78,7 +79,7 @@ static inline bool bly_cuckoo_one_word(unsigned n, unsigned f)
     return bits + 8 - (odd < 8 ? odd : 8) <= 64;
 }
 
-/* Whether a bucket is one word of plain slots. */
+/* Is a bucket one word of plain slots? */
 static inline bool bly_cuckoo_single(const bly_cuckoo_table *t)
 {
     return t->nwords == 1 && !t->sorted;
@@ -117,8 +118,8 @@ static inline uint64_t bly_cuckoo_load(const bly_cuckoo_table *t, uint64_t bit)
     return bly_load64(t->data + (bit >> 3)) >> (bit & 7);
 }
 
-/* The word of a bucket that is one. Where its width is a literal of whole
- * bytes, there is nothing to shift. */
+/* The word of a bucket that is a single word. If its width is a literal and a
+ * whole number of bytes, no shift is needed. */
 static inline __attribute__((always_inline)) uint64_t
 bly_cuckoo_bucket(const bly_cuckoo_table *t, uint64_t bit)
 {
@@ -183,9 +184,9 @@ static inline uint64_t bly_cuckoo_hits(const bly_cuckoo_table *t, uint64_t w,
     return bly_cuckoo_hits_(w, fp, t->ones, t->highs);
 }
 
-/* Not 0 where the bucket has fp. Without a branch: which bucket it is in is a
- * coin flip. `sorted` is t's; `single`: a bucket is one word. Both are literals
- * in the loops that matter. */
+/* Not 0 if the bucket has fp. There is no branch, since it is a coin flip which
+ * bucket has it. `sorted` is t's; `single`: a bucket is one word. Both are
+ * literals in the loops that matter. */
 static inline __attribute__((always_inline)) uint64_t
 bly_cuckoo_match(const bly_cuckoo_table *t, uint64_t bit, uint32_t fp,
                  bool sorted, bool single)
@@ -218,7 +219,8 @@ bly_cuckoo_exchange(const bly_cuckoo_table *t, uint64_t bit, uint32_t old,
     for (unsigned w = 0; w < t->nwords; w++, bit += t->word_bits) {
         const uint64_t hits = bly_cuckoo_hits(t, bly_cuckoo_load(t, bit), old);
         if (hits) {
-            /* The hit is the highest bit of its slot; back to the lowest. */
+            /* A hit is marked at the highest bit of its slot; go back to the
+             * lowest. */
             bit += (unsigned)__builtin_ctzll(hits) + 1 - t->f;
             bly_cuckoo_store(t, bit, t->f, fp);
             return true;
@@ -252,8 +254,8 @@ bly_cuckoo_locate(const bly_cuckoo_table *t, uint64_t h)
     return key;
 }
 
-/* Both buckets in any case: a branch that is taken by half of the keys costs
- * more than a word that is there already. */
+/* Both buckets are always read: a branch that half of the keys take costs more
+ * than a word that is in the cache already. */
 static inline __attribute__((always_inline)) bool
 bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
                bool single)
@@ -265,7 +267,8 @@ bly_cuckoo_has(const bly_cuckoo_table *t, bly_cuckoo_key key, bool sorted,
 /* Set the bits of keys that may be there. */
 typedef void bly_cuckoo_has_fn(const bly_cuckoo_table *t, const uint64_t *h,
                                size_t n, uint64_t *maybe);
-/* Store a copy of each key, up to the first that finds no room; how many. */
+/* Store a copy of each key, up to the first that finds no room; returns how
+ * many. */
 typedef size_t bly_cuckoo_add_fn(const bly_cuckoo_table *t, const uint64_t *h,
                                  size_t n);
 /* Take a copy of each key out: BLY_OK, or BLY_EABSENT. */
@@ -296,12 +299,12 @@ bly_cuckoo_remove_fn bly_cuckoo_remove_avx512;
 bly_cuckoo_locate_fn bly_cuckoo_locate_avx512;
 #endif
 
-/* Both buckets of key are full: move others out of the way and store it.
- * False, and nothing has changed, where there is none. */
+/* Both buckets of key are full: move other fingerprints out of the way and
+ * store it. False, with nothing changed, if there is no way. */
 bool bly_cuckoo_squeeze(const bly_cuckoo_table *t, bly_cuckoo_key key);
 
-/* Put fp into the first of these slots of the bucket at `bit`: what
- * bly_cuckoo_match() found there, and not nothing. */
+/* Put fp into the first of the slots that bly_cuckoo_match() found in the
+ * bucket at `bit`; there must be one. */
 static inline __attribute__((always_inline)) void
 bly_cuckoo_put(const bly_cuckoo_table *t, uint64_t bit, uint64_t hits,
                uint32_t fp)
@@ -310,8 +313,8 @@ bly_cuckoo_put(const bly_cuckoo_table *t, uint64_t bit, uint64_t hits,
                      fp);
 }
 
-/* Replace one `old` in the first of both buckets that has it. Without a branch
- * on which one that is, where a bucket is a word. */
+/* Replace one `old` in the first of the two buckets that has it. If a bucket is
+ * a word, there is no branch on which one that is. */
 static inline __attribute__((always_inline)) bool
 bly_cuckoo_exchange_either(const bly_cuckoo_table *t, bly_cuckoo_key key,
                            uint32_t old, uint32_t fp, bool single)
@@ -356,9 +359,9 @@ bool bly_cuckoo_check(const bly_cuckoo_table *t, uint64_t *nstored);
 
 /* ----------------------------------------------------------------- stream */
 
-/* Keys are located once and wait in a ring, while their buckets come: into L2
- * early, for which a processor has many slots, and into L1 shortly before use,
- * for which it has few. */
+/* Keys are located once and wait in a ring while their buckets are fetched:
+ * into L2 early, since a processor can have many such fetches under way, and
+ * into L1 shortly before use, since it can have few of these. */
 #define BLY_CUCKOO_RING 128
 #define BLY_CUCKOO_FAR 96
 #define BLY_CUCKOO_NEAR 10
@@ -378,8 +381,8 @@ static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
     return t->data + (bit >> 3);
 }
 
-/* The hint that comes from the ring's entry i: the line `bit` bits and so many
- * bytes behind the beginning of its buckets. */
+/* Prefetch for the ring's entry i: the cache line that lies `bit` bits and
+ * `byte` bytes behind the beginning of its buckets. */
 #define BLY_CUCKOO_FETCH(q, t, i, bit, byte, level)                          \
     do {                                                                     \
         const size_t at_ = (i) % BLY_CUCKOO_RING;                            \
@@ -389,7 +392,7 @@ static inline const unsigned char *bly_cuckoo_at(const bly_cuckoo_table *t,
                            0, level);                                        \
     } while (0)
 
-/* Locate keys i to i + 7, those that there are; i is a multiple of 8. */
+/* Locate keys i to i + 7, as far as there are so many; i is a multiple of 8. */
 static inline __attribute__((always_inline)) void
 bly_cuckoo_enter(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
@@ -428,7 +431,7 @@ bly_cuckoo_entry(const bly_cuckoo_stream *q, size_t i)
                              .fp = (uint32_t)q->fp[i % BLY_CUCKOO_RING] };
 }
 
-/* Key number i; to be asked for one after another. */
+/* Key number i. Must be called for one key after another. */
 static inline __attribute__((always_inline)) bly_cuckoo_key
 bly_cuckoo_next(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
 {
@@ -440,8 +443,9 @@ bly_cuckoo_next(bly_cuckoo_stream *q, const bly_cuckoo_table *t, size_t i)
     return bly_cuckoo_entry(q, i);
 }
 
-/* Key number i + SOON will need others moved if its buckets are full: then
- * fetch those to which the first leads, where the search begins. */
+/* If the buckets of key number i + SOON are full, others will have to move.
+ * Then fetch the buckets to which the first one leads, where the search
+ * begins. */
 #define BLY_CUCKOO_SOON 3
 
 static inline __attribute__((always_inline)) void

@@ -13,9 +13,10 @@
 
 /* ----------------------------------------------------------------- layout */
 
-/* Buckets cost 8/7 bits and 1/4, a low bit costs one for each number: with more
- * than 1.44 times as many buckets as numbers, half of them and a bit more are
- * cheaper. So there are 0.72 times as many at least. */
+/* A bucket costs 8/7 + 1/4 bits, and a low bit costs one bit per number. If
+ * there were more than 1.44 times as many buckets as numbers, half as many
+ * buckets and one more low bit would be cheaper. So there are at least 0.72
+ * times as many. */
 static unsigned low_bits(uint64_t room, uint64_t last)
 {
     const uint64_t least = room - room * 9 / 32 - 1; /* the last of them */
@@ -84,7 +85,7 @@ static uint64_t low_mask(const bly_fano *t)
 
 #define FANO_BODY static inline __attribute__((always_inline))
 
-/* The lines, first to last, of which one has zero z. */
+/* The range of lines, first to last, one of which has zero z. */
 FANO_BODY void zero_lines(const bly_fano *t, uint64_t z, uint64_t *first,
                           uint64_t *last)
 {
@@ -97,8 +98,8 @@ FANO_BODY void zero_lines(const bly_fano *t, uint64_t z, uint64_t *first,
     *last = b;
 }
 
-/* The line with zero z. Spread numbers have it in one of two, and then nothing
- * is guessed: half of the branches would be wrong. */
+/* The line with zero z. If the numbers are well spread it is one of two lines.
+ * Then there is no branch, since half of the predictions would be wrong. */
 FANO_BODY uint64_t zero_line(const bly_fano *t, uint64_t z)
 {
     uint64_t line, last;
@@ -114,9 +115,9 @@ FANO_BODY uint64_t zero_line(const bly_fano *t, uint64_t z)
     return line_zeros_before(t, last) <= z ? last : line;
 }
 
-/* Where zero z < nbuckets is, counted in bits of lines; past all of them if the
- * data is damaged. The head tells in which two words it is, without a branch.
- */
+/* The position of zero z < nbuckets, counted in bits of lines; past all of them
+ * if the data is damaged. The head tells which two words it is in, without a
+ * branch. */
 FANO_BODY uint64_t zero_at(const bly_fano *t, uint64_t z, bool pdep)
 {
     const uint64_t line = zero_line(t, z), head = line_head(t, line);
@@ -146,8 +147,9 @@ typedef struct bucket {
     uint64_t first, n;
 } bucket;
 
-/* The numbers between two places of the high bits, from the beginning of bucket
- * p on. Whatever the places are, they lead to numbers that there are. */
+/* The numbers between two positions in the high bits, from the beginning of
+ * bucket p on. Whatever the positions are, the result is within the numbers
+ * stored. */
 FANO_BODY bucket bucket_between(const bly_fano *t, uint64_t p, uint64_t from,
                                 uint64_t to)
 {
@@ -191,7 +193,7 @@ FANO_BODY uint64_t bucket_begins(const bly_fano *t, uint64_t p, bool pdep)
 /* Up to so many numbers are compared one after another. */
 #define FEW_NUMBERS 8
 
-/* Is one of a bucket in from..to, of low bits? */
+/* Is one of the low bits of a bucket in from..to? */
 FANO_BODY bool bucket_any(const bly_fano *t, bucket b, uint64_t from,
                           uint64_t to)
 {
@@ -204,8 +206,8 @@ FANO_BODY bool bucket_any(const bly_fano *t, bucket b, uint64_t from,
             b.n = half;
         }
     }
-    /* Most have up to two, and how many is anybody's guess: no branch for it.
-     */
+    /* Most buckets have up to two, and how many is unpredictable: so there is
+     * no branch. */
     const uint64_t end = b.first + b.n;
     const uint64_t one = low_of(t, b.first);
     const uint64_t two = low_of(t, b.first + (b.n > 1));
@@ -218,9 +220,8 @@ FANO_BODY bool bucket_any(const bly_fano *t, bucket b, uint64_t from,
     return any;
 }
 
-/* Two buckets, p < to >> low, of which the second begins anywhere behind the
- * first: any number between counts, and of their own those on the right side.
- */
+/* Two buckets, p < to >> low, the second anywhere behind the first: any number
+ * between them counts, and in the two themselves those on the right side. */
 FANO_BODY bool between_buckets(const bly_fano *t, bucket first, uint64_t p,
                                uint64_t next, uint64_t from, uint64_t to,
                                bool pdep)
@@ -248,8 +249,8 @@ FANO_BODY bool any_body(const bly_fano *t, uint64_t from, uint64_t to,
     return between_buckets(t, b, p, next, from, to, pdep);
 }
 
-/* Three stages, each over the whole group, so that the misses of one overlap:
- * samples, lines, low bits. */
+/* Three stages, each over the whole group, so that the cache misses within a
+ * stage overlap: samples, lines, low bits. */
 FANO_BODY uint64_t any_each_body(const bly_fano *t, const uint64_t *from,
                                  const uint64_t *to, size_t n, bool pdep)
 {
@@ -285,8 +286,8 @@ FANO_BODY uint64_t any_each_body(const bly_fano *t, const uint64_t *from,
     return any;
 }
 
-/* As in quotient_table.c: who selects by an instruction, who only counts, and
- * all others. */
+/* As in quotient_table.c: for processors that select by an instruction, that
+ * only count ones, and for all others. */
 #define FANO_ROW(name, attribute, pdep)                                        \
     attribute static bool any_##name(const bly_fano *t, uint64_t from,         \
                                      uint64_t to)                              \
@@ -349,8 +350,8 @@ static bool reach_lows(const bly_fano *t, uint64_t first, uint64_t n,
     return !n || touch(ctx, t->lows + at, end - at);
 }
 
-/* Bucket p, of which all from a number on, or its first and its last, are
- * looked at. */
+/* Report bucket p, of which all numbers from one on, or the first and the last,
+ * are looked at. */
 static bool reach_bucket(const bly_fano *t, uint64_t p, uint64_t from,
                          bool ends, bly_fano_touch *touch, void *ctx)
 {
@@ -397,8 +398,8 @@ static void put_low(const bly_fano *t, uint64_t i, uint64_t low)
         at[8] |= (unsigned char)(low >> (64 - shift));
 }
 
-/* The head of a line that has so many zeros before it; and how many more there
- * are with it. */
+/* The head of a line that has *zeros zeros before it; adds the zeros of the
+ * line to *zeros. */
 static uint64_t head_of(const bly_fano *t, uint64_t line, uint64_t *zeros)
 {
     uint64_t in[LINE_WORDS + 1] = { 0 };
@@ -449,7 +450,7 @@ static fano_walk walk_of(const bly_fano *t)
     return (fano_walk){ .t = t, .ones = bly_load64(line_word(t, 0, 0)) };
 }
 
-/* False behind the last. */
+/* The next number; false after the last. */
 static bool walk_next(fano_walk *w, uint64_t *number)
 {
     const bly_fano *const t = w->t;

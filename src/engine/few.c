@@ -1,23 +1,24 @@
 /*
- * few.c - filters of a few keys, in as few bytes as there can be
+ * few.c - filters of a few keys, in as few bytes as possible
  *
- * n keys are n equations over GF(2) with r bits on their right, as in
- * ribbon_table.h: the sum of the slots that a key's row selects shall be its
+ * n keys are n equations over GF(2) with r bits on the right-hand side, as in
+ * ribbon_table.h: the sum of the slots that a key's row selects must be its
  * print. With n slots for n keys, rows of random bits over all of the slots can
  * be solved in 29 of 100 cases (the product of 1 - 2^-i over all i), and with
- * one slot more in 58. So a seed that works is soon found, and the filter has
- * the n r bits that are the least for its rate [1].
+ * one slot more in 58. So a seed that works is soon found, and the filter has n
+ * r bits, which is the minimum for its rate [1].
  *
  *     slots, plane by plane: bit 0 of all m slots, bit 1 of all of them, ...
  *     1 byte:  r in the high half, the seed in the low one
  *
- * m is 8 times the bytes of the slots, divided by r, so it need not be told.
- * Bits that rounding to bytes leaves over are slots, which help to solve the
+ * m is 8 times the bytes of the slots, divided by r, so it need not be stored.
+ * Bits left over from rounding to bytes become slots, which help to solve the
  * system. r = 0 is kept for other forms, and says maybe to all keys.
  *
- * A row has 64 bits. Up to 64 slots it covers all of them; with more it begins
- * anywhere, and the system is a band, which needs more slots than keys: none up
- * to 100 keys, 0.8 % of them at 1,000, 2 % at 20,000 (measured; with 16 seeds).
+ * A row has 64 bits. Up to 64 slots it covers all of them. With more it begins
+ * anywhere, and the system is a band, which needs more slots than keys: none
+ * more up to 100 keys, 0.8 % more at 1,000, 2 % more at 20,000 (measured; with
+ * 16 seeds).
  *
  * Example: 35 keys with r = 7 have 245 bits, 31 bytes, and 3.4 seeds are tried
  * on average. The rate is 0.78 %. A Bloom filter of LevelDB has 45 bytes and,
@@ -38,7 +39,7 @@
 #define FEW_SEEDS 16u
 #define FEW_ON_STACK 512 /* slots of systems that need no memory: 5 KB */
 
-/* The places and the right side of a key. */
+/* The row and the right-hand side of a key. */
 typedef struct few_key {
     uint64_t row, start;
     unsigned print;
@@ -67,7 +68,7 @@ static inline uint64_t few_word(const unsigned char *p, size_t n, uint64_t bit)
     size_t at = (size_t)(bit >> 3);
     if (n - at > sizeof(uint64_t)) {
         const unsigned shift = bit & 7;
-        /* In two steps, since a shift by 64 is none. */
+        /* In two steps, since a shift by 64 is undefined. */
         return bly_load64(p + at) >> shift | (uint64_t)p[at + 8]
                                                  << 1 << (63 - shift);
     }
@@ -99,8 +100,8 @@ bool bly_few_has(const void *bytes, size_t nbytes, uint64_t hash)
         return true;
     const few_key k = few_key_of(hash, p[nbytes - 1] & 15, f.keys);
     uint64_t bit = k.start;
-    /* Each plane rules out half of the absent keys, so that the second is the
-     * last one on average. */
+    /* Each plane rules out half of the absent keys, so two planes are read on
+     * average. */
     for (unsigned j = 0; j < f.bits; j++, bit += f.keys) {
         const uint64_t sum = few_word(p, nbytes - 1, bit) & k.row;
         if ((unsigned)__builtin_parityll(sum) != (k.print >> j & 1))
@@ -113,14 +114,14 @@ bool bly_few_has(const void *bytes, size_t nbytes, uint64_t hash)
 
 /* Room for a system of some slots. */
 typedef struct few_system {
-    uint64_t *rows; /* of each slot: 0, or one whose bit 0 is the slot's */
+    uint64_t *rows; /* of each slot: 0, or a row whose bit 0 is the slot's */
     uint16_t *prints;
     uint64_t m;
     unsigned r;
 } few_system;
 
-/* The rows of all keys, each at the slot of its first 1; false if some of them
- * contradict each other. */
+/* Enter the rows of all keys, each at the slot of its first 1; false if some of
+ * them contradict each other. */
 static bool few_solve(few_system *s, const uint64_t *hashes, size_t n,
                       unsigned seed)
 {
@@ -147,7 +148,7 @@ static bool few_solve(few_system *s, const uint64_t *hashes, size_t n,
     return true;
 }
 
-/* The slots, from the last one to the first; `to` is zero. */
+/* Write the slots, from the last to the first; `to` is zero. */
 static void few_write(const few_system *s, unsigned char *to)
 {
     uint64_t behind[BLY_FEW_MOST_BITS] = { 0 }; /* the 64 slots, by plane */
@@ -165,7 +166,8 @@ static void few_write(const few_system *s, unsigned char *to)
         }
 }
 
-/* Slots with which some seed works more often than not: measured. */
+/* The number of slots with which some seed works more often than not:
+ * measured. */
 static uint64_t few_slots(uint64_t n)
 {
     const double more =
@@ -173,7 +175,7 @@ static uint64_t few_slots(uint64_t n)
     return n <= 128 ? n : n + (uint64_t)more;
 }
 
-/* More of them when none does, up to twice as many and 64. */
+/* How many more to try when none does, up to twice as many plus 64. */
 static uint64_t few_step(uint64_t n)
 {
     return n / 256 + 1;
@@ -203,7 +205,7 @@ double bly_few_bits(double fpr)
     return r + 2 - fpr * exp2(r + 1);
 }
 
-/* The bits of a filter: one more for a share of them. */
+/* The width of a filter: one bit more for a share of all filters. */
 static unsigned few_width(const uint64_t *hashes, size_t n, double bits)
 {
     const unsigned r = (unsigned)bits;
@@ -241,7 +243,7 @@ bly_status bly_few_build(const uint64_t *hashes, size_t n, double bits,
         s.prints = (uint16_t *)(void *)(s.rows + most);
     }
     unsigned char *const to = bytes;
-    to[0] = 0; /* maybe to all: without keys, or if nothing works */
+    to[0] = 0; /* maybe to all keys: if there are none, or nothing works */
     *nbytes = 1;
     for (uint64_t m = few_slots(n); n && *nbytes == 1 && m < most;
          m += few_step(n)) {

@@ -42,8 +42,8 @@ void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
     bly_ints_best()->hash(ints, n, bly_int_flip(hs->seed), hashes);
 }
 
-/* With a width that the compiler knows, nothing is left of XXH64 but a few
- * products. */
+/* With a width known at compile time, XXH64 shrinks to a few
+ * multiplications. */
 static inline __attribute__((always_inline)) void
 xxh64_each(const unsigned char *at, size_t width, size_t n, uint64_t *out)
 {

@@ -28,8 +28,8 @@ static inline uint64_t bly_shingle_mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-/* The fraction of the golden ratio: one step from round to round, and the
- * multiplier that makes a value of a hash whose top chose the bin. */
+/* The fraction of the golden ratio: the step from round to round, and the
+ * multiplier that turns a hash, whose top bits chose the bin, into a value. */
 #define BLY_BINS_STEP UINT64_C(0x9e3779b97f4a7c15)
 #define BLY_BINS_ROUND 54 /* the round stands above this bit of a value */
 
@@ -48,7 +48,7 @@ typedef struct bly_likeness_row {
     BLY_ROW_HEAD;
 
     /* nblocks blocks of text with upper case folded and separators as zeros;
-     * bit j of masks[i] says whether byte j of block i is of a word. */
+     * bit j of masks[i] says whether byte j of block i belongs to a word. */
     void (*words)(const unsigned char *text, size_t nblocks,
                   unsigned char *folded, uint64_t *masks);
 

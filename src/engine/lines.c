@@ -7,7 +7,7 @@
 
 #define LINES_INLINE static inline __attribute__((always_inline))
 
-/* The mask of a key within its line. */
+/* Make the mask of a key within its line. */
 LINES_INLINE void line_mask(uint64_t g, uint64_t g2, unsigned k,
                             uint64_t mask[BLY_LINE_WORDS])
 {
@@ -37,9 +37,9 @@ LINES_INLINE void line_mask(uint64_t g, uint64_t g2, unsigned k,
 }
 
 /* The probe of one key; shared: other threads may write to the line, or read it
- * while this one writes. Nothing orders the words among each other, and nothing
- * needs to: bits are only ever set, so a reader that is early sees too few of
- * them and never wrong ones. */
+ * while this one writes. The words are not ordered with respect to each other,
+ * and need not be: bits are only ever set, so an early reader may see too few
+ * of them, but never wrong ones. */
 LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
                                  unsigned k, bool add, bool shared)
 {
@@ -52,16 +52,15 @@ LINES_INLINE uint64_t line_probe(uint64_t *line, uint64_t g, uint64_t g2,
             if (set)
                 missing |= bly_word_or_shared(&line[w], set);
         } else {
-            /* Stored whether it changes or not: that is up to chance, which no
-             * branch predictor can guess. */
+            /* Stored whether it changes or not, since no branch predictor could
+             * guess which. */
             const uint64_t old = shared ? bly_word_load(&line[w]) : line[w];
             missing |= set & ~old;
             if (add)
                 line[w] = old | set;
         }
     }
-    /* Ones or zeros in all bits, of which row_probe is asked for those from 8
-     * on. */
+    /* All ones or all zeros; row_probe must give this from bit 8 on. */
     return -(uint64_t)(missing == 0);
 }
 

@@ -10,12 +10,12 @@
  *     lane i = w bits of g from bit w i, w = log2(512/k); for k = 16, lanes 8
  *              to 15 take theirs from a g of BLY_LINES_C2, from bit w (i - 8)
  *
- * A walk over n keys keeps three places in the stream, in groups of eight:
+ * A walk over n keys works at three places of the stream, in groups of eight:
  *
  *     keys   | done ... | probe | fetch into L1 | ... | hash, fetch into L2 |
  *                         g       g + 1                 g + FAR
  *
- * or only two where L2 holds the array, the second at g + NEAR.
+ * or at only two if L2 holds the array, the second at g + NEAR.
  *
  * The line of a key and its g are computed once, at the far place, and wait in
  * a ring for the other two. lines_walk.h is the walk; a row gives it the
@@ -40,8 +40,7 @@ typedef struct bly_lines {
     unsigned k;
 } bly_lines;
 
-/* A stream of hashes; or of integers, which bly_int_hash() makes into hashes
- * with flip. */
+/* A stream of hashes; or of integers, which bly_int_hash() hashes with flip. */
 typedef struct bly_lines_keys {
     const uint64_t *at;
     size_t n;
@@ -59,7 +58,7 @@ typedef void bly_lines_has_fn(const bly_lines *a, const bly_lines_keys *in,
 typedef uint64_t bly_lines_add_fn(const bly_lines *a, const bly_lines_keys *in,
                                   uint64_t *fresh);
 
-/* The same of one hash: are its bits set; or set them, and was one clear? */
+/* The same for one hash: are its bits set? Or: set them; was one clear? */
 typedef bool bly_lines_one_fn(uint64_t *words, uint64_t nlines, unsigned k,
                               uint64_t h);
 
@@ -97,16 +96,17 @@ static inline uint64_t bly_lines_first(const bly_lines_keys *in)
     return in->ints ? bly_int_hash(*in->at, in->flip) : *in->at;
 }
 
-/* m <= BLY_LINES_GROUP keys from number i on into the ring. The line comes from
- * the top bits of h, which are therefore the same for all its keys; the product
- * of bly_lines_spread() carries the low bits upwards, and its shift brings
- * them back down. */
+/* Put m <= BLY_LINES_GROUP keys, from number i on, into the ring. The line
+ * comes from the top bits of h, so these are the same for all keys of a line.
+ * The multiplication in bly_lines_spread() carries the low bits upwards, and
+ * its shift brings them back down. */
 static inline __attribute__((always_inline)) void
 bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
               bly_lines_ring *r)
 {
     const size_t slot = i % BLY_LINES_RING;
-    /* Copies, or every store to the ring might have changed *a and *in. */
+    /* Local copies: otherwise the compiler must assume that every store to the
+     * ring may change *a and *in. */
     const bly_lines lines = *a;
     const bly_lines_keys keys = *in;
 #pragma GCC unroll 1
@@ -125,10 +125,10 @@ bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
         r->line[slot + t] = r->line[slot]; /* groups are fetched whole */
 }
 
-/* For vectors, by log2(k): word j of a line looks at the lane it is part of.
- * by: how far g is shifted right for that lane's bits to be at the bottom;
- * first: the number of the word's first bit within the lane. For k = 16, where
- * a word has two lanes, by is of the lower one. */
+/* For vectors, indexed by log2(k): word j of a line belongs to a lane. by: how
+ * far g is shifted right to bring that lane's bits to the bottom; first: the
+ * number of the word's first bit within the lane. For k = 16, where a word has
+ * two lanes, by is that of the lower one. */
 typedef struct bly_lines_places {
     _Alignas(64) uint64_t by[BLY_LINE_WORDS], first[BLY_LINE_WORDS];
 } bly_lines_places;
@@ -167,13 +167,13 @@ bly_lines_answer(bly_lines_answers *a, bool add)
     a->word = 0;
 }
 
-/* Should a walk fetch in two stages? One is enough for an array that fits into
- * L2, at least by half; it must be early enough for the lines that are in L3
- * after all. One is also enough for a call with so few keys that the far place
- * is never reached. */
+/* Should a walk fetch in two stages? One stage is enough if at least half of
+ * the array fits into L2, but it must be early enough for the lines that are in
+ * L3 after all. One is also enough for a call with so few keys that the far
+ * place is never reached. */
 #define BLY_LINES_CACHED (2 << 20)
 #define BLY_LINES_FEW 32
-#define BLY_LINES_HANDFUL 16 /* up to so many, nothing is fetched ahead */
+#define BLY_LINES_HANDFUL 16 /* up to so many keys, nothing is prefetched */
 
 static inline bool bly_lines_far(const bly_lines *a, size_t n)
 {
@@ -181,9 +181,9 @@ static inline bool bly_lines_far(const bly_lines *a, size_t n)
            a->nlines > BLY_LINES_CACHED / (BLY_LINE_BITS / 8);
 }
 
-/* Is it not worth fetching anything for so few keys? In L2, for as many as make
- * a word of answers; elsewhere for about as many as the processor itself
- * overlaps. (More than 2^32 lines are beyond some rows.) */
+/* Are these keys too few to fetch anything ahead? In L2 that is so for up to a
+ * word of answers; elsewhere for about as many as the processor overlaps by
+ * itself. (Some rows cannot handle more than 2^32 lines.) */
 static inline bool bly_lines_few(const bly_lines *a, size_t n)
 {
     return a->k == 8 && n &&

@@ -33,10 +33,10 @@ ROW_INLINE void ROW(fetch)(const bly_lines_ring *r, size_t g, bool near)
             __builtin_prefetch((const void *)(uintptr_t)line[t], 0, 2);
 }
 
-/* Put groups `from` to `to` - 1 into the ring and send for their lines: into L2
+/* Put groups `from` to `to` - 1 into the ring and prefetch their lines: into L2
  * if far, else into L1. A group is fetched one step after it was made: its
- * addresses were stored as a vector, and a processor that reads one of them
- * too soon has to wait until that store is done. */
+ * addresses were stored as a vector, and a processor that reads one of them too
+ * soon must wait until that store is done. */
 ROW_TARGET static __attribute__((noinline)) void
 ROW(lead)(const bly_lines *a, const bly_lines_keys *in, size_t from, size_t to,
           bool far, bly_lines_ring *r)
@@ -61,8 +61,8 @@ ROW_INLINE uint64_t ROW(group)(const bly_lines_ring *r, size_t slot, size_t m,
     for (size_t t = 0; t < m; t++) {
         uint64_t *const line = (uint64_t *)(uintptr_t)r->line[slot + t];
         const uint64_t g2 = k == 16 ? r->g2[slot + t] : 0;
-        /* Rows answer with ones from bit 8 on, so each key is one AND and one
-         * OR, and no shift. */
+        /* Rows answer with ones from bit 8 on, so each key takes one AND and
+         * one OR, and no shift. */
         hits |= row_probe(line, r->g[slot + t], g2, k, add) & UINT64_C(256)
                                                                   << t;
     }
@@ -85,9 +85,9 @@ ROW_INLINE void ROW(step)(const bly_lines_ring *r, size_t g, size_t m,
         bly_lines_answer(to, add);
 }
 
-/* out, unless NULL, gets the keys that were there; with add, those that were
- * not, and their number is the result. What `of` and `keys` point to is copied,
- * so that nothing stored through out can change it. */
+/* out, unless NULL, gets a bitmap of the keys that were there; with add, of
+ * those that were not, and their number is the result. `*of` and `*keys` are
+ * copied, so that nothing stored through out can change them. */
 ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
                               uint64_t *out, unsigned k, bool add, bool ints,
                               bool far)
@@ -112,8 +112,8 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
 
     ROW(lead)(of, keys, 0, ready, far, &r);
 #ifdef ROW_BURSTS
-    /* A line that comes late holds up everything behind it; with many
-     * instructions per key that includes the fetching of other lines. So where
+    /* A line that comes late delays everything behind it; with many
+     * instructions per key that includes the fetching of other lines. So if
      * lines come from memory, one half of the ring is filled, and then the
      * other half is probed. */
     if (bly_lines_beyond(a))
@@ -127,8 +127,8 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
 #endif
     for (; ready < whole; g++, ready++) {
         row_aim(a, in, ready * BLY_LINES_GROUP, &r);
-        /* One group later than made, as in ROW(lead). Where not far, g + near
-         * is that group, too. */
+        /* Fetched one group later than made, as in ROW(lead). If not far, g +
+         * near is that group, too. */
         if (far)
             ROW(fetch)(&r, ready - 1, false);
         ROW(fetch)(&r, g + near, true);
@@ -154,10 +154,10 @@ ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
     return answers.nclear;
 }
 
-/* For k = 8, which is planned for most rates, the other arguments are literals
- * as well; for other k that is not worth the code. Aligned, since calls of
- * eight keys take a quarter more time where it begins in the middle of a line.
- */
+/* For k = 8, which most rates have, the other arguments are literals as well;
+ * for other k that is not worth the code. Aligned, since calls of eight keys
+ * take a quarter more time if the function begins in the middle of a cache
+ * line. */
 ROW_TARGET static __attribute__((noinline, aligned(64))) uint64_t
 ROW(eight)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out,
            bool add, bool far)
@@ -220,9 +220,9 @@ ROW_TARGET bool ROW(add_one)(uint64_t *words, uint64_t nlines, unsigned k,
     return !ROW(single)(words, nlines, k, h, true);
 }
 
-/* Up to 64 keys that are not worth fetching (bly_lines_few()): the processor
- * overlaps them by itself, and the end of this call with the beginning of the
- * next. Bit i of the result: was key i there? k = 8. */
+/* Up to 64 keys that are not worth fetching ahead (bly_lines_few()): the
+ * processor overlaps them by itself, and also the end of this call with the
+ * beginning of the next. Bit i of the result: was key i there? k = 8. */
 ROW_TARGET static __attribute__((noinline, aligned(64))) uint64_t
 ROW(few)(const bly_lines *a, const bly_lines_keys *in, bool add)
 {

@@ -1,9 +1,9 @@
 /*
  * murmur2.c - see murmur2.h
  *
- * One body for all processors, in vectors that the compiler makes of what there
- * is: a product of 32 bits in each lane, of which there is one for each word of
- * the key, is one instruction with AVX2 and seven without.
+ * One body for all processors, in vectors that the compiler maps to whatever
+ * the processor has. Each word of the key takes a product of 32 bits in each
+ * lane: one instruction with AVX2, seven without.
  */
 #include "engine/murmur2.h"
 
@@ -37,7 +37,8 @@ murmur2_hash(const unsigned char *p, size_t len, const uint32_t seeds[8],
     *out = h ^ h >> 15;
 }
 
-/* Of quotients that are right or one too small, as in bly_mod(). */
+/* Remainders, from quotients that are right or one too small, as in
+ * bly_mod(). */
 static inline __attribute__((always_inline)) void
 murmur2_remainders(const murmur2_vector *h, const murmur2_vector *quotients,
                    const uint32_t divisors[8], uint32_t out[8])

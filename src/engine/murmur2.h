@@ -1,17 +1,17 @@
 /*
  * murmur2.h - MurmurHash2 of a key with eight seeds at once
  *
- * The rows of RedisBloom's sketches are chosen by one hash function with a seed
- * for each row: the words of the key are mixed once, and the eight hashes are
- * the lanes of a vector.
+ * RedisBloom's sketches use one hash function with a different seed for each
+ * row. Here the words of the key are mixed once, and eight hashes are the lanes
+ * of a vector.
  */
 #ifndef BLY_MURMUR2_H
 #define BLY_MURMUR2_H
 
 #include "engine/rows.h"
 
-/* What the hashes are made with, and then divided by: their remainders are what
- * is wanted, mostly. */
+/* The seeds of the hashes, and the numbers by which they are divided: mostly
+ * the remainders are wanted. */
 #define BLY_MURMUR2_MAX_DIVISOR (UINT32_C(1) << 31)
 typedef struct bly_murmur2_lanes {
     uint32_t seeds[8];

@@ -1,15 +1,15 @@
 /*
- * peel.c - equations that are solved by peeling
+ * peel.c - equations solved by peeling
  *
  * A shard is peeled in one array of words, one word per slot:
  *
  *     | XOR of the words g of the keys that are left here | how many: 6 bits |
  *
- * so that a slot which says "one" holds its key. Keys are sorted by the segment
- * in which they begin before they are entered, and slots are peeled segment by
- * segment, those of each followed by all that become free through them, so that
- * most of what is touched is in the second-level cache: a window of three
- * segments is 384 KiB at two million keys per shard.
+ * so that a slot whose count is one holds its key. Keys are sorted by the
+ * segment in which they begin before they are entered. Slots are peeled segment
+ * by segment, and those of each segment are followed by all that become free
+ * through them. So most of what is touched is in the second-level cache: a
+ * window of three segments is 384 KiB at two million keys per shard.
  *
  * The sizes of segments are those of Graf and Lemire; peeling from the ends of
  * a long row needs 1.125 slots per key where three parts take 1.23.
@@ -37,8 +37,8 @@
 /* bly_peel_slots() takes the place in each further segment from 18 bits of one
  * product: three such fields fit into 64 bits. */
 #define MAX_SEGMENT (UINT64_C(1) << 18)
-/* One attempt fails in a few percent of cases at worst; a hundred that fail
- * say that something else is wrong. */
+/* An attempt fails in a few percent of cases at worst; if a hundred fail,
+ * something else is wrong. */
 #define MAX_SEEDS 100
 
 const bly_peel_row bly_peel_rows[] = {
@@ -53,8 +53,9 @@ BLY_CHOOSE(peel)
 
 /* --------------------------------------------------------------- planning */
 
-/* Keys that the fullest of s shards has room for: the mean and six deviations,
- * which one filter in a million exceeds even at a thousand shards. */
+/* The number of keys for which each of s shards has room: the mean plus six
+ * deviations, which one filter in a million exceeds even with a thousand
+ * shards. */
 static double shard_room(double n, double s)
 {
     const double mean = n / s;
@@ -217,8 +218,9 @@ static void sort_words(const bly_peel *p, const uint64_t *h,
 }
 
 /* Zero the slots that keys up to the last of a block may have. Keys are sorted
- * by their highest bits alone, so the bits below these are taken to be ones. A
- * segment is zeroed when it is needed, and then is in the cache. */
+ * only by their highest bits, so the bits below these are assumed to be ones. A
+ * segment is zeroed just before it is needed, so that it is in the cache
+ * then. */
 static uint64_t zero_slots(const bly_peel *p, uint64_t last, uint64_t zeroed,
                            scratch *s)
 {
@@ -236,8 +238,8 @@ static uint64_t zero_slots(const bly_peel *p, uint64_t last, uint64_t zeroed,
     return zeroed;
 }
 
-/* Enter n keys into the slots; false where a slot has too many to count. Slots
- * are fetched a block of keys ahead. */
+/* Enter n keys into the slots; false if a slot has too many to count. Slots are
+ * fetched a block of keys ahead. */
 static inline __attribute__((always_inline)) bool
 enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
            scratch *s)
@@ -247,7 +249,7 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
     bly_peel_block blocks[2];
     uint64_t over = 0, zeroed = 0;
     /* Two blocks take turns: while the keys of one are entered, the slots of
-     * the next are on their way from memory. There is one turn more than there
+     * the next are on their way from memory. There is one more turn than there
      * are blocks, in which the last is entered. */
     for (size_t from = 0, turn = 0; from < n + BLY_PEEL_BLOCK;
          from += BLY_PEEL_BLOCK, turn ^= 1) {
@@ -261,8 +263,8 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
             bly_peel_fill(p, arity, fuse, row, s->words + from, nnext,
                           &blocks[turn]);
         }
-        /* The first block has nobody before it to hide its fetches behind; for
-         * all others this loop is empty, and the fetches below are spread
+        /* The first block has no block before it to overlap its fetches with.
+         * For all others this loop is empty, and the fetches below are spread
          * between the keys. */
         for (size_t j = nnow; j < nnext; j++)
             for (unsigned k = 0; k < arity; k++)
@@ -291,9 +293,10 @@ enter_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
     return !(over & (BLY_PEEL_LOW + 1));
 }
 
-/* Slots that have one key wait in a queue. Take the keys off at the slots from
- * next to *end, and at those that come to have one key because of it, for which
- * *end moves on. Returns how many keys are off now; n were off before. */
+/* Slots that have one key wait in a queue. Remove the keys at the slots from
+ * next to *end, and at slots that are left with one key by this, which are
+ * appended at *end. Returns how many keys have been removed so far; n had been
+ * before. */
 static inline __attribute__((always_inline)) size_t
 peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
            size_t next, size_t *end, size_t n, scratch *s)
@@ -307,8 +310,8 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
         /* Past the end of the queue lie zeros or slots of an earlier shard:
          * fetching those does no harm. */
         uint64_t soon[BLY_PEEL_MAX_ARITY], slot[BLY_PEEL_MAX_ARITY];
-        /* Two stages: a queued slot must have come before its key can be read
-         * and the other slots of that key be fetched. */
+        /* Two stages: a queued slot must have arrived before its key can be
+         * read and the other slots of that key can be fetched. */
         __builtin_prefetch(&slots[queue[next + 2 * PEEL_AHEAD]], 1, 2);
         bly_peel_slots(p, arity, fuse,
                        slots[queue[next + PEEL_AHEAD]] & ~BLY_PEEL_LOW, 0,
@@ -318,7 +321,8 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
         const uint32_t own = queue[next];
         const uint64_t g = slots[own] - 1;
         /* The count was one when the slot was queued. If it is zero now, the
-         * key came off at another of its slots, as one in twenty does. */
+         * key was removed at another of its slots, which happens to one in
+         * twenty. */
         if (g & BLY_PEEL_LOW)
             continue;
         const uint64_t value = valued ? slot_values[own] : 0;
@@ -335,9 +339,9 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
         }
         if (valued)
             s->values[n] = value;
-        /* All keys are in the slots by now, so their array is free to take
-         * them again in the order of peeling, each with the number of its own
-         * slot: how many segments that lies behind the first. */
+        /* All keys are in the slots by now, so their array is free to take them
+         * again in the order of peeling, each with the number of its own slot,
+         * which is the distance in segments from the first. */
         words[n++] = g | (fuse ? (own >> shift) - (slot[0] >> shift)
                                : own / (uint32_t)p->segment);
     }
@@ -345,10 +349,11 @@ peel_queue(const bly_peel *p, unsigned arity, bool fuse, bool valued,
     return n;
 }
 
-/* Peel, and return how many keys came off. Segment by segment: the slots that
- * have one key, and what follows from them, which is near. A slot comes to have
- * one key only once, so the queue has room for all. In the xor geometry every
- * key reaches everywhere, and the whole shard is one step. */
+/* Peel, and return how many keys were removed. This goes segment by segment:
+ * first the slots that have one key, then those that follow from them, which
+ * are near. A slot is left with one key only once, so the queue has room for
+ * all. In the xor geometry every key reaches everywhere, and the whole shard is
+ * one step. */
 static inline __attribute__((always_inline)) size_t
 peel_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, scratch *s)
 {
@@ -356,8 +361,8 @@ peel_keys(const bly_peel *p, unsigned arity, bool fuse, bool valued, scratch *s)
     size_t n = 0, end = 0;
     for (uint64_t from = 0; from < p->nslots; from += step) {
         const size_t next = end;
-        /* Slots that came to one key earlier have been peeled by now, and have
-         * none: nobody is queued twice. */
+        /* Slots that were left with one key earlier have been peeled by now and
+         * have none, so no slot is queued twice. */
         for (uint64_t i = from; i < from + step; i++) {
             s->queue[end] = (uint32_t)i;
             end += (s->slots[i] & BLY_PEEL_LOW) == 1;
@@ -371,12 +376,12 @@ static inline __attribute__((always_inline)) bool
 peel_body(const bly_peel *p, unsigned arity, bool fuse, bool valued, size_t n,
           scratch *s)
 {
-    const bly_peel geometry = *p; /* nobody else can change this one */
+    const bly_peel geometry = *p; /* a local copy, which no store can alias */
     return enter_keys(&geometry, arity, fuse, valued, n, s) &&
            peel_keys(&geometry, arity, fuse, valued, s) == n;
 }
 
-/* Peel n keys with this seed; whether that worked. Only bloomier, which is like
+/* Peel n keys with this seed; true if that worked. Only bloomier, which is like
  * fuse, has values. */
 static bool peel_seeded(const bly_peel *p, const uint64_t *h,
                         const uint64_t *values, size_t n, uint64_t seed,
@@ -429,7 +434,7 @@ static bly_status build_shard(peel_job *job, uint64_t number, scratch *s)
                 return st;
             unique = true;
         }
-        /* Where keys were repeated this seed had no chance so far. */
+        /* If keys were repeated, this seed has not had a fair chance yet. */
         if (n == before && ++attempt == MAX_SEEDS)
             return bly_fail(BLY_EFULL,
                             "%zu keys do not fit into a shard of %llu slots; "
@@ -454,7 +459,8 @@ typedef struct peel_worker {
     pthread_t thread;
 } peel_worker;
 
-/* Take shards until there are none. bly_error() is a thread's own. */
+/* Take shards until there are none left. Each thread has its own
+ * bly_error(). */
 static void *build_shards(void *arg)
 {
     peel_worker *w = arg;
@@ -470,7 +476,8 @@ static void *build_shards(void *arg)
             strncpy(job->error, bly_error(), sizeof job->error - 1);
         }
         pthread_mutex_unlock(&job->lock);
-        /* The filter is lost: let the others stop after their present shard. */
+        /* The build has failed: let the others stop after their current
+         * shard. */
         atomic_store(&job->next, job->task->nshards);
     }
     return NULL;
@@ -492,16 +499,16 @@ static bly_status run_workers(peel_job *job, unsigned nthreads)
             room = job->start[i + 1] - job->start[i];
     unsigned made = 0, started = 0;
     bly_status st = BLY_OK;
-    /* All memory is had before the first thread starts, so that running out of
-     * it leaves nobody to be stopped. */
+    /* All memory is allocated before the first thread starts, so that if it
+     * runs out, no thread has to be stopped. */
     for (; made < n && !st; made += !st) {
         workers[made].job = job;
         st = scratch_new(task->mem, task->p, room, task->values != NULL,
                          &workers[made].scratch);
     }
     if (!st) {
-        /* The caller works, too. Where a thread cannot be started, the others
-         * take its shards. */
+        /* The caller works, too. If a thread cannot be started, the others take
+         * its shards. */
         while (started + 1 < n &&
                !pthread_create(&workers[started].thread, NULL, build_shards,
                                &workers[started]))

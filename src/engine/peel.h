@@ -1,15 +1,16 @@
 /*
- * peel.h - equations that are solved by peeling: under xor, fuse, bloomier
+ * peel.h - equations solved by peeling: used by xor, fuse, bloomier
  *
- * Every key names three or four slots of an array, and wants that the XOR of
- * their cells is a value of its own: a fingerprint, and whatever else. To find
- * such cells, take away a key that has a slot for itself, and go on without
- * it, until none is left. In the opposite order each key's own slot is free to
- * set its equation right: keys after it in that order do not touch it.
+ * Every key names three or four slots of an array, and requires the XOR of
+ * their cells to be a value of its own: a fingerprint, and possibly more. To
+ * find such cells, remove a key that has a slot to itself, and go on without it
+ * until none is left. Then take the keys in the opposite order: each key's own
+ * slot is free to satisfy its equation, and keys that come later do not break
+ * it.
  *
  *     h      the hash of the key
  *     shard  = h scaled to the number of shards
- *     g      = h times the seed of the shard, which is odd, or as it once was
+ *     g      = h times the seed of the shard, which is odd, or in older files
  *              mix(h ^ seed); its lowest six bits cleared
  *     slots  = 3 or 4 of the shard's, from g
  *
@@ -22,15 +23,15 @@
  *             slot 0 = scale(g, windows L),
  *             slot i = slot 0 + i L, its low bits changed by bits of g C
  *
- * Peeling fails where some keys leave each other no slot; the shard then takes
- * the next seed. It fails always where a hash comes twice, so repeated ones
- * are looked for only then, which spares the others a sort.
+ * Peeling fails if some keys leave each other no slot; then the shard takes the
+ * next seed. It always fails if a hash occurs twice. So repeated hashes are
+ * looked for only after a failure, which saves a sort in the usual case.
  *
  * Shards. Up to some millions of keys there is one; beyond, a power of two of
  * them, each with its seed and the same number of slots. They are built one
  * after another, or by several threads, in scratch memory for one shard each.
- * What comes out depends on the set of keys alone, not on their order and not
- * on the threads.
+ * The result depends on the set of keys alone, not on their order or on the
+ * threads.
  *
  * In memory and on disk: the seeds, 8 bytes each, up to the next cache line;
  * then the kind's cells, shard after shard.
@@ -43,8 +44,8 @@
 #include "engine/rows.h"
 
 #define BLY_PEEL_MAX_ARITY 4
-/* The low bits of a word of peeling, BLY_PEEL_LOW, are a count, or which slot
- * is the own. */
+/* The low bits of a word of peeling, BLY_PEEL_LOW, are a count, or the number
+ * of the key's own slot. */
 
 typedef struct bly_peel {
     uint64_t nshards;
@@ -68,7 +69,8 @@ typedef struct bly_peel_key {
 bly_status bly_peel_plan(const char *kind, uint64_t n, uint64_t nshards,
                          unsigned arity, bool fuse, bly_peel *out);
 
-/* Could that be one? Any numbers may come; nslots is set if so. */
+/* Could this be such a layout? It may contain any numbers; nslots is set if
+ * so. */
 bool bly_peel_sane(bly_peel *p);
 
 /* Bytes of the seeds, and of the whole with cells of so many bits. */
@@ -82,8 +84,8 @@ uint64_t bly_peel_nbytes(const bly_peel *p, unsigned cell_bits);
 /* -------------------------------------------------------------- positions */
 
 /* bly_peel_word() and bly_peel_print() are in bloomery/views.h, as is what a
- * slot is. Distinct hashes give distinct words but for some 2^-58 of pairs, and
- * those another seed tells apart. */
+ * slot is. Distinct hashes give distinct words, except for some 2^-58 of all
+ * pairs, and another seed tells those apart. */
 
 /* The slots of g in its shard, from base on. arity and fuse are literals
  * where that matters. */
@@ -146,9 +148,9 @@ typedef struct bly_peel_row {
     void (*find)(const bly_peel *p, const unsigned char *data,
                  const uint64_t *h, bly_peel_eight *out);
 
-    /* Ask for fingerprints in cells of so many bits, up to 32
-     * (kinds/prints.h); for how many of the n, all or a multiple of 64: the
-     * others are left to the caller. */
+    /* Query fingerprints in cells of up to 32 bits (kinds/prints.h). Returns
+     * how many of the n keys were done: all, or a multiple of 64. The others
+     * are left to the caller. */
     size_t (*prints)(const bly_peel *p, const unsigned char *data,
                      unsigned cell_bits, const uint64_t *h, size_t n,
                      uint64_t *maybe);
@@ -192,8 +194,8 @@ bly_peel_fill(const bly_peel *p, unsigned arity, bool fuse,
 }
 
 /* The keys of a shard in the order of peeling: word i is the key's g, and in
- * its lowest six bits the number of the slot that is its own. Give cells from
- * the last to the first; all cells start as zero. */
+ * its lowest six bits the number of the slot that is its own. Assign cells from
+ * the last key to the first; all cells start as zero. */
 typedef struct bly_peeled {
     uint64_t shard;
     size_t n;
@@ -231,8 +233,8 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
 
 /* Keys are found in groups of eight, and wait in a ring while their lines come
  * into L2. A second stage, into L1 shortly before use, as in engine/lines.h,
- * gains nothing here: with three lines per key the processor is as far ahead by
- * itself. */
+ * gains nothing here: with three lines per key the processor itself runs as far
+ * ahead. */
 #define BLY_PEEL_FAR 6  /* groups */
 #define BLY_PEEL_RING 8 /* a power of two above FAR */
 /* An array that fits the smallest L2 in use gains nothing from it. */
@@ -240,7 +242,7 @@ uint64_t bly_peel_scratch(const bly_peel *p, uint64_t n, bool valued);
 /* Eight keys gain only beyond any L2. */
 #define BLY_PEEL_BEYOND (2 << 20)
 
-/* Whether key i is in it; ctx is the caller's. */
+/* Is key i there? ctx is the caller's. */
 typedef bool bly_peel_test(const void *ctx, const bly_peel_key *key, size_t i);
 
 /* A group of n keys, 8 at most. row NULL: one by one. */
@@ -286,9 +288,9 @@ bly_peel_answer(const bly_peel_eight *keys, size_t n, unsigned arity,
     return bits;
 }
 
-/* Ask for n hashes; words of maybe are what test() says. Cells are at data +
- * bly_peel_head(), cell_bits each. arity, fuse, cell_bits and test are literals
- * where that matters: the loops are compiled for them. */
+/* Query n hashes; the words of maybe get the answers of test(). Cells are at
+ * data + bly_peel_head(), cell_bits each. arity, fuse, cell_bits and test are
+ * literals where that matters: the loops are compiled for them. */
 static inline __attribute__((always_inline)) void
 bly_peel_ask(const bly_peel *p, unsigned arity, bool fuse,
              const unsigned char *data, unsigned cell_bits, const uint64_t *h,

@@ -3,8 +3,8 @@
  *
  * An entry is found by reading its run from the start: runs are short, 1.55
  * slots on average at a load of 0.95, unless there are high counts in them. A
- * new count is encoded as a whole, slots are opened or closed behind the old
- * one, and it is written over that. Runs of up to three slots, which hold no
+ * new count is encoded as a whole. Slots are opened or closed behind the old
+ * one, which is then overwritten. Runs of up to three slots, which hold no
  * digits, are compared as one word, and so is the beginning of longer ones.
  *
  * Walking and writing go through the table once, in order of F. As both meet
@@ -40,9 +40,9 @@ BLY_RUNS_INLINE void quotient_parse_digits(const bly_runs *t, uint64_t digit,
     while (digit & more && e->at + e->len <= end) {
         digit = bly_runs_get(t, e->at + e->len++);
         place += shift;
-        /* Every digit but the first had 1 taken off. The bytes may be
-         * anybody's: what is too large sticks at the top instead of wrapping
-         * around. */
+        /* 1 was subtracted from every digit but the first. The bytes may be
+         * damaged: a count that is too large sticks at the maximum instead of
+         * wrapping around. */
         const uint64_t value = (digit & (more - 1)) + 1;
         if (place < 62 && value <= BLY_QUOTIENT_MAX_COUNT >> place)
             e->count += value << place;
@@ -67,7 +67,7 @@ BLY_RUNS_INLINE quotient_entry quotient_parse(const bly_runs *t, bool three,
     const uint64_t c = at + 2 <= end ? bly_runs_get(t, at + 2) : UINT64_MAX;
     if (b < a) {
         if (c != b)
-            return e; /* damaged: out of order, as whoever checks will find */
+            return e; /* damaged: out of order, which a check will find */
         e.remainder = b;
         e.len = 3;
         quotient_parse_digits(t, a, end, &e);
@@ -104,7 +104,8 @@ BLY_RUNS_INLINE quotient_entry quotient_find(const bly_runs *t, bool three,
     return (quotient_entry){ .remainder = remainder, .at = at };
 }
 
-/* The slots of an entry; their number, or 0 where there would be too many. */
+/* Encode an entry into slots; returns their number, or 0 if there would be too
+ * many. */
 static unsigned quotient_encode(unsigned r, bool three, uint64_t remainder,
                                 uint64_t count,
                                 uint64_t slots[QUOTIENT_MAX_ENTRY])
@@ -129,7 +130,8 @@ static unsigned quotient_encode(unsigned r, bool three, uint64_t remainder,
          * number has two forms. */
         rest--;
     }
-    /* What is above the remainder would look like the next one behind it. */
+    /* A digit above the remainder would look like the next remainder, so it
+     * goes to the front. */
     if (three && slots[2] > remainder) {
         slots[0] = slots[2];
         slots[2] = remainder;
@@ -200,8 +202,8 @@ BLY_RUNS_INLINE bly_status quotient_put(const bly_quotient_table *t,
     return BLY_OK;
 }
 
-/* How a remainder compares with the slots of a run of at most three, or two,
- * which is too short to hold digits. */
+/* How a remainder compares with the slots of a run of at most three slots, or
+ * two, which is too short to hold digits. */
 typedef struct quotient_place {
     unsigned below, same; /* slots less than it; equal to it */
 } quotient_place;
@@ -255,7 +257,7 @@ BLY_RUNS_INLINE bool quotient_put_easily(const bly_quotient_table *t,
                            g.there != 0, place.below == g.len, remainder);
 }
 
-/* Take one of fingerprint F. */
+/* Remove fingerprint F once. */
 BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
                                    uint64_t F)
 {
@@ -266,7 +268,8 @@ BLY_RUNS_INLINE bool quotient_take(const bly_quotient_table *t, uint64_t *sums,
     const bly_glance g = bly_runs_glance(
         runs, bly_runs_block(runs, q / BLY_RUNS_BLOCK), q, true);
     const quotient_place place = quotient_place_in(runs, &g, F & runs->mask);
-    /* A short run that has it once, or not at all: no count to encode anew. */
+    /* A short run has it once, or not at all: there is no count to encode
+     * anew. */
     if (quotient_is_short(t, &g) && place.same < 2) {
         run.start = g.first + g.start;
         run.end = run.start + g.len - 1;
@@ -312,9 +315,9 @@ typedef struct quotient_ring {
     unsigned char *block[QUOTIENT_RING];
 } quotient_ring;
 
-/* How much a change moves: at a load of a, 1 / 2(1 - a)^2 slots on average, up
- * to the next place where nothing was pushed. The lines that these take, at
- * most 6. */
+/* How many cache lines a change moves, at most 6. At a load of a, it moves 1 /
+ * 2(1 - a)^2 slots on average, up to the next place where nothing was
+ * pushed. */
 static unsigned quotient_moved(const bly_quotient_table *t,
                                const uint64_t *sums)
 {
@@ -380,12 +383,12 @@ BLY_RUNS_INLINE uint64_t quotient_count_one(const bly_quotient_table *t,
     return quotient_find(runs, t->three, &run, F & runs->mask).count;
 }
 
-/* Bit 0: the fingerprint is there; bit 1: that is not sure. Compares the slots
- * of a short run at once. The fourth and those behind may be digits of a count:
- * what is found there has to be read in order. So has, where counts take three
- * slots, what is found where the slots up to the next one do not rise: the
- * first three are remainders as long as they do. No branch depends on what is
- * found. */
+/* Bit 0: the fingerprint is there; bit 1: that is not certain. Compares the
+ * slots of a short run at once. The fourth slot and those behind it may be
+ * digits of a count, so a match there is uncertain and the run has to be read
+ * in order. Where counts take three slots, the first three slots are remainders
+ * only as long as they rise. So a match is also uncertain if the slots up to
+ * the one behind it do not rise. No branch depends on what is found. */
 BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
                                          uint64_t F, unsigned char *block)
 {
@@ -399,9 +402,9 @@ BLY_RUNS_INLINE unsigned quotient_glance(const bly_quotient_table *t,
     const uint64_t x = word ^ (F & runs->mask) * t->ones;
     const uint64_t in = (UINT64_C(1) << g.len * runs->r % 64) - 1;
     const uint64_t hits = (x - t->ones) & ~x & t->highs & in & g.there;
-    /* The lowest hit, and all below it; slots that are above the next one of
-     * the run, by its highest bit where these differ, and else by the others.
-     */
+    /* The lowest hit, and all bits below it; and the slots that are greater
+     * than the next one of the run. The highest bits decide this if they
+     * differ, else the other bits. */
     const uint64_t lowest = hits & (0 - hits), upto = lowest | (lowest - 1);
     const uint64_t next = word >> runs->r;
     const uint64_t rest = (next | t->highs) - (word & ~t->highs);
@@ -528,11 +531,11 @@ BLY_RUNS_INLINE bly_status quotient_add_single(const bly_quotient_table *t,
     return quotient_put(t, sums, F, 1, &known);
 }
 
-/* The same bodies for processors that select and count ones by an instruction,
- * that only count, and for others. Every processor with AVX-512 has a fast
- * `pdep`, and what came with it; some of those before take a hundred cycles.
- * The copy of the table has `pdep` as a literal, so the bodies are compiled
- * without a test of it. */
+/* The same bodies for processors that have instructions to select and count
+ * ones, that only count, and for others. Every processor with AVX-512 has a
+ * fast `pdep`, and what came with it; some earlier ones take a hundred cycles
+ * for it. The copy of the table has `pdep` as a literal, so the bodies are
+ * compiled without a test of it. */
 #define QUOTIENT_ROW(name, attribute, by_pdep)                                 \
     attribute static void quotient_has_##name(const bly_quotient_table *t,     \
                                               const uint64_t *h, size_t n,     \
@@ -658,8 +661,8 @@ bly_quotient_writer bly_quotient_writer_of(const bly_quotient_table *t,
 /* The offsets of blocks behind quotient w->q up to block `last`. */
 static bool quotient_write_offsets(bly_quotient_writer *w, uint64_t last)
 {
-    /* No more runs of quotients before these blocks will come, so how far the
-     * table reaches into them is final. */
+    /* No more runs of quotients before these blocks will come, so it is final
+     * how far earlier runs reach into them. */
     for (uint64_t j = w->q / BLY_RUNS_BLOCK + 1; j <= last; j++) {
         const uint64_t start = j * BLY_RUNS_BLOCK;
         const uint64_t over = w->at > start ? w->at - start : 0;
@@ -687,15 +690,15 @@ bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
     const unsigned len =
         quotient_encode(t->r, w->t.three, F & t->mask, count, slots);
     uint64_t *sums = w->sums;
-    /* Entries come from a walk in order, and of quotients that there are,
-     * unless its table was damaged: more slots would not help. */
+    /* A walk gives entries in order and with valid quotients, unless its table
+     * was damaged. Then more slots would not help. */
     if (q >= nslots || (w->any && F <= w->F))
         return bly_fail(BLY_EFORMAT, "damaged: its fingerprints are not in "
                                      "order (restore it from a copy, or build "
                                      "it again)");
     if (!len || sums[BLY_QUOTIENT_USED] + len > bly_quotient_most(nslots))
         return quotient_no_fit(w);
-    /* The run goes on: its end is no end any more. */
+    /* The run goes on: its former end is no longer the end. */
     if (w->any && q == w->q) {
         bly_runs_mark_end(t, w->at - 1, false);
     } else {
@@ -734,8 +737,8 @@ static bool quotient_run_good(const bly_runs *t, bool three, uint64_t at,
         const quotient_entry e = quotient_parse(t, three, at, end);
         if (!first && e.remainder <= last)
             return false;
-        /* One count, one form: what encoding it again does not give was not
-         * written by us. */
+        /* A count has only one form: if encoding it again gives another, the
+         * data is damaged. */
         if (quotient_encode(t->r, three, e.remainder, e.count, slots) != e.len)
             return false;
         for (unsigned i = 0; i < e.len; i++)

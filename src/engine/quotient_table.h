@@ -8,21 +8,22 @@
  *     c = 1, 2:  x, xx
  *     c >= 3:    xxd where d <= x, or dxx where d > x; more digits may follow
  *
- * where d is the lowest digit of c - 3. A digit is r - 1 bits below a bit that
- * says whether another follows, and 1 is taken off all but the first, so that
- * every number has one form (with r = 1 that is counting by digits). Remainders
- * of a run rise, so neither can be anything else: behind x or xx comes what is
- * above x. With r = 3, x = 5 and c = 10 the rest is 7 = 3 + 4 (0 + 1), the
- * first digit 7, and the slots are
+ * where d is the lowest digit of c - 3. A digit has r - 1 bits, and above them
+ * a bit that says whether another follows. 1 is subtracted from all digits but
+ * the first, so that every number has only one form (with r = 1 the number of
+ * digits is the count). Remainders of a run rise, so neither form can be
+ * mistaken: x or xx is otherwise followed by something above x. With r = 3, x =
+ * 5 and c = 10 the rest is 7 = 3 + 4 (0 + 1), the first digit 7, and the slots
+ * are
  *
  *     1 11 | 5 5 | 0 00 |
  *
- * A count of up to 2 + 2^(r-1) takes three slots. Tables that were made before
- * (and those that count nothing else than keys which meet) have xxx and all
- * digits behind it, four slots: `three` is false.
+ * A count of up to 2 + 2^(r-1) takes three slots. Older tables (and those in
+ * which counts arise only from keys that share a fingerprint) have xxx followed
+ * by all digits, at least four slots: `three` is false.
  *
- * Next to the table its owner keeps three sums, which the calls below bring up
- * to date.
+ * The owner of a table keeps three sums next to it, which the functions below
+ * keep up to date.
  */
 #ifndef BLY_QUOTIENT_TABLE_H
 #define BLY_QUOTIENT_TABLE_H
@@ -32,7 +33,7 @@
 #include "engine/rows.h"
 #include "engine/runs.h"
 
-/* A count that no counter passes: what is added to it cannot wrap. */
+/* The highest count. Additions to it cannot wrap around. */
 #define BLY_QUOTIENT_MAX_COUNT (UINT64_C(1) << 62)
 
 /* The sums: slots in use, different fingerprints, additions held. */
@@ -46,20 +47,20 @@ enum {
 typedef struct bly_quotient_table {
     bly_runs runs;
     uint64_t nslots; /* home slots */
-    uint64_t range;  /* fingerprints there are: nslots * 2^r */
-    /* A few slots lie in a word wherever they begin: how many, the lowest bit
-     * of each, and the highest. */
+    uint64_t range;  /* number of possible fingerprints: nslots * 2^r */
+    /* How many slots fit into a word wherever they begin; the lowest bit of
+     * each, and the highest. */
     unsigned fit;
     uint64_t ones, highs;
     uint64_t late;  /* highs but for those of the first three */
     bool three;     /* counts from three on begin in three slots */
-    unsigned plain; /* runs of so many slots have no digits */
-    uint64_t order; /* highs where a slot above the next one tells of digits */
+    unsigned plain; /* runs of up to this many slots have no digits */
+    uint64_t order; /* highs of slots which, if above the next, mean digits */
 } bly_quotient_table;
 
 /* Blocks of a table. Behind those of the home slots are a few more: the sum of
- * n arrivals hardly ever strays from its mean by more than 6 sqrt(n), and at a
- * load of 0.95 the queue has forgotten what was 1000 slots ago. */
+ * n arrivals hardly ever differs from its mean by more than 6 sqrt(n), and at a
+ * load of 0.95 what happened 1000 slots ago no longer matters. */
 static inline uint64_t bly_quotient_nblocks(uint64_t nslots)
 {
     const unsigned spare = nslots <= 64 ? 1 : nslots <= 448 ? 2 : 3;
@@ -73,8 +74,8 @@ static inline uint64_t bly_quotient_most(uint64_t nslots)
     return nslots - nslots / 20 - (nslots % 20 != 0);
 }
 
-/* What takes a division and a loop, in one number: `fit` in its six highest
- * bits, `three` below them, and `ones`. */
+/* Values that take a division and a loop to compute, packed in one number:
+ * `fit` in its six highest bits, `three` below them, and `ones`. */
 static inline uint64_t bly_quotient_marks(uint64_t r, bool three)
 {
     const uint64_t fit = (64 - 7) / r;
@@ -103,7 +104,7 @@ bly_quotient_table_with(unsigned char *data, uint64_t nslots, uint64_t r,
     return t;
 }
 
-/* Of the form in which a count takes four slots. */
+/* A table of the form in which a count takes four slots. */
 static inline bly_quotient_table
 bly_quotient_table_of(unsigned char *data, uint64_t nslots, uint64_t r)
 {
@@ -127,9 +128,9 @@ typedef struct bly_quotient_row {
     void (*remove)(const bly_quotient_table *t, uint64_t *sums,
                    const uint64_t *h, size_t n, bly_status *each);
 
-    /* One hash. They make the table themselves, from what it is made of, and
-     * have it in registers: to load from a struct that was just written means
-     * to wait. */
+    /* For one hash. These functions make the table struct themselves, from its
+     * parts, and keep it in registers: to load from a struct that was just
+     * written means to wait. */
     bool (*has_one)(unsigned char *data, uint64_t nslots, uint64_t r,
                     uint64_t marks, uint64_t h);
     bly_status (*add_one)(unsigned char *data, uint64_t nslots, uint64_t r,
@@ -140,7 +141,7 @@ BLY_ROWS(quotient);
 /* ------------------------------------------------------ from first to last */
 
 /* Walks the entries in order of their fingerprints. In a damaged table it may
- * see nonsense, in order and not more than there are slots. */
+ * give nonsense, but in order, and no more entries than there are slots. */
 typedef struct bly_quotient_walk {
     bly_runs runs;
     bool three;
@@ -168,9 +169,9 @@ bly_status bly_quotient_write(bly_quotient_writer *w, uint64_t F,
                               uint64_t count);
 bly_status bly_quotient_write_end(bly_quotient_writer *w);
 
-/* Walks all runs: each has its end and is sorted, every count is in its one
- * form, the gaps between are empty, and offsets say what they should. Adds to
- * sums what it meets. */
+/* Check all runs: each has its end and is sorted, every count is in its only
+ * form, the gaps between runs are empty, and offsets are right. Adds to sums
+ * what it meets. */
 bool bly_quotient_check(const bly_quotient_table *t, uint64_t *sums);
 
 #endif

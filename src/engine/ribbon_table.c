@@ -8,10 +8,9 @@
  * Buckets are taken from left to right, and the keys within a bucket from right
  * to left. Keys of the bucket before spill over into its first slots, so room
  * runs out there first, and few keys lie between a bound and the beginning of
- * its bucket [1]. The order decides which keys are bumped and nothing else: if
- * all find room, the slots taken and what they will hold follow from the set of
- * rows. So keys are inserted in a fast order first, and again in the right one
- * if that fails.
+ * its bucket [1]. The order decides only which keys are bumped: if all find
+ * room, the slots taken and their contents follow from the set of rows. So keys
+ * are inserted in a fast order first, and again in the right one if that fails.
  *
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
@@ -50,8 +49,8 @@ uint64_t bly_ribbon_unhash_valued(uint64_t u, uint64_t seed)
     return ((x ^ seed) & low) << 1 | (u & 1);
 }
 
-/* The system while it is made: slot i has a row, 0 where it is free, at rows[i]
- * and a print at rows[i + nslots], which is 0 then too. */
+/* The system while it is being built: slot i has a row at rows[i] and a print
+ * at rows[i + nslots]; both are 0 if the slot is free. */
 typedef struct ribbon_band {
     uint64_t *rows;
     size_t nslots;
@@ -82,8 +81,8 @@ ribbon_row_of(const bly_ribbon_layer *l, const ribbon_band *band, uint64_t u,
 
 enum { RIBBON_MOVED, RIBBON_PLACED, RIBBON_VANISHED };
 
-/* Leave x in its slot, or move it on. Nothing remains of one that follows from
- * those before. */
+/* Leave x in its slot, or move it on. A row that depends on earlier ones
+ * vanishes. */
 static inline __attribute__((always_inline)) int
 ribbon_reduce(const ribbon_band *band, ribbon_row *x)
 {
@@ -123,27 +122,27 @@ static bool ribbon_fill_all(const bly_ribbon_layer *l, const ribbon_band *band,
         int done;
         while (!(done = ribbon_reduce(band, &x)))
             ;
-        /* Nothing = something: the system has no solution. */
+        /* 0 = something else: the system has no solution. */
         if (done == RIBBON_VANISHED && (x.print & l->needs[key.wide]))
             return false;
     }
     return true;
 }
 
-/* 32 keys that start within a step are a chance of 10^-26, or a choice of
- * someone's: they are bumped. */
+/* 32 keys that start within a step have a chance of 10^-26, or were chosen by
+ * an adversary: they are bumped. */
 #define RIBBON_STEP_KEYS 32
 
-/* Behind the last key of a bucket that was bumped, and its step. */
+/* The end of the bumped keys of a bucket, and the step of the last of them. */
 typedef struct ribbon_bump {
     size_t last;
     uint32_t step;
 } ribbon_bump;
 
-/* Insert keys of a bucket, u[from] to u[end - 1], the last first. False where
- * one finds no room: its step is then the one to be bumped. A row is in the
- * slot of its first 1 and changes no other, so emptying the slots that the step
- * has taken undoes it. */
+/* Insert keys of a bucket, u[from] to u[end - 1], the last first. False if one
+ * finds no room: then its step is to be bumped. A row is in the slot of its
+ * first 1 and changes no other slot, so a step is undone by emptying the slots
+ * that it has taken. */
 static bool ribbon_fill_in_order(const bly_ribbon_layer *l,
                                  const ribbon_band *band, const uint64_t *u,
                                  size_t from, size_t end, ribbon_bump *bump)
@@ -177,8 +176,8 @@ static bool ribbon_fill_in_order(const bly_ribbon_layer *l,
 
 /* Keys that are inserted at once, at most: a bucket has half as many. */
 #define RIBBON_GROUP 512
-/* Rows of them that are on their way at the same time, since each waits for one
- * load after the other. */
+/* How many rows are moved at the same time, since each waits for one load after
+ * the other. */
 #define RIBBON_LANES 4
 
 /* Keys of a bucket that are inserted in any order. */
@@ -190,8 +189,8 @@ typedef struct ribbon_group {
     uint64_t needs;
 } ribbon_group;
 
-/* A row is done: *x becomes one that waits. Tells if there is none, or if the
- * row found no room. */
+/* A row is done: *x becomes one that waits. The result says whether there was
+ * one, or whether the row found no room. */
 enum { RIBBON_GO_ON, RIBBON_NONE_WAITS, RIBBON_NO_ROOM };
 
 static inline __attribute__((always_inline)) int
@@ -207,8 +206,8 @@ ribbon_next(ribbon_group *g, ribbon_row *x, int done)
     return RIBBON_GO_ON;
 }
 
-/* Move nlanes rows on, replacing each that is done by one that waits, until
- * none waits: then there is one lane less. False where a row finds no room.
+/* Move nlanes rows on, replacing each finished row by one that waits, until
+ * none waits; then one lane is given up. False where a row finds no room.
  * nlanes is a literal, and the lanes are variables with names of their own, so
  * that they are kept in registers. */
 static inline __attribute__((always_inline)) bool
@@ -249,9 +248,10 @@ ribbon_run(const ribbon_band *band, ribbon_group *g, ribbon_row *lanes,
 }
 
 /* Insert n keys of a bucket, all narrow or all wide, in whatever order is
- * fastest. Which slots are taken and what follows from the rows in them does
- * not depend on the order; only which key is bumped does. So where one would
- * be, or a step has too many, nothing is inserted, and false returned. */
+ * fastest. The slots taken, and what follows from the rows in them, do not
+ * depend on the order; only the choice of bumped keys does. So if a key would
+ * be bumped, or a step has too many, nothing is inserted and the result is
+ * false. */
 static bool ribbon_fill_group(const bly_ribbon_layer *l,
                               const ribbon_band *band, const uint64_t *u,
                               size_t n)
@@ -263,7 +263,8 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
         return n == 0;
     g.nwaiting = g.ntaken = 0;
     g.needs = l->needs[ribbon_place(l, u[0]).wide];
-    /* Every second key finds its first slot free: those without a branch. */
+    /* Half of the keys find their first slot free; these are inserted without a
+     * branch. */
     for (size_t i = 0; i < n; i++) {
         start[i] = ribbon_place(l, u[i]).start;
         const ribbon_row x = ribbon_row_of(l, band, u[i], start[i]);
@@ -295,8 +296,8 @@ static bool ribbon_fill_group(const bly_ribbon_layer *l,
     return good;
 }
 
-/* The first of the sorted keys from u[low] to u[high - 1] that starts at a
- * slot or behind it. */
+/* The first of the sorted keys from u[low] to u[high - 1] that starts at `slot`
+ * or behind it. */
 static size_t ribbon_find_start(const bly_ribbon_layer *l, const uint64_t *u,
                                 size_t low, size_t high, uint32_t slot)
 {
@@ -316,16 +317,16 @@ static size_t ribbon_find_start(const bly_ribbon_layer *l, const uint64_t *u,
 }
 
 /* A bucket is filled in parts, from its end to its beginning, where room runs
- * out first. These are the slots at which the parts begin. In one bucket in
- * five a key of the last part finds no room, in one of thirty a key of the
- * second, and hardly ever one of the first. A part in which that happens is
+ * out first. These are the slots at which the parts begin. A key of the last
+ * part finds no room in one bucket in five, a key of the second part in one in
+ * thirty, and a key of the first hardly ever. A part in which that happens is
  * filled twice, so parts are short where it is likely. */
 static const uint32_t ribbon_parts[] = { 48, 16, 8, 0 };
 #define RIBBON_PARTS 4
 
-/* Where narrow keys reach into wide blocks, their prints have one bit more
- * there than anybody asks for, and the order of insertion decides what it
- * becomes: there the bytes depend on the order after all. */
+/* If narrow keys reach into wide blocks, their prints have one bit there that
+ * is never read, and its value depends on the order of insertion. So there the
+ * bytes depend on the order after all. */
 static bool ribbon_is_mixed(const bly_ribbon_layer *l, uint32_t slot)
 {
     return l->nplanes > l->width &&
@@ -352,8 +353,8 @@ static bool ribbon_fill_bucket(const bly_ribbon_layer *l,
     return true;
 }
 
-/* The same where bounds have two bits: a region of the bucket comes in as a
- * whole or is bumped, with those before it. */
+/* The same for bounds of two bits: a region of the bucket is inserted as a
+ * whole, or it is bumped together with those before it. */
 static bool ribbon_fill_regions(const bly_ribbon_layer *l,
                                 const ribbon_band *band, const uint64_t *u,
                                 uint32_t slot, size_t from, size_t end,
@@ -372,8 +373,8 @@ static bool ribbon_fill_regions(const bly_ribbon_layer *l,
     return true;
 }
 
-/* Fill a shard, bucket by bucket. Bumped keys are swapped with keys before
- * them, which are done with. */
+/* Fill a shard, bucket by bucket. Bumped keys are swapped with keys before them
+ * that are done. */
 static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
                         bly_ribbon_part *part, unsigned char *bounds)
 {
@@ -401,9 +402,9 @@ static void ribbon_fill(const bly_ribbon_layer *l, const ribbon_band *band,
     }
 }
 
-/* Slots from the last to the first; a free one is 0. planes[i] holds bit i of
- * the 64 slots behind the present one, the nearest lowest, and so after each
- * 64th slot a word of the block. */
+/* Compute the slots from the last to the first; a free one is 0. planes[i]
+ * holds bit i of the 64 slots behind the current one, with the nearest in the
+ * lowest bit. So after each 64 slots it is a word of the block. */
 static void substitute_portable(const bly_ribbon_layer *l, const uint64_t *rows,
                                 const uint64_t *prints, uint64_t *words)
 {
@@ -471,7 +472,7 @@ void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
         ribbon_fill(l, &band, part,
                     data + l->bounds + part->shard * l->nbounds);
     } else if (!ribbon_fill_all(l, &band, part->u, part->n)) {
-        /* No bounds to say who was bumped: all are. */
+        /* There are no bounds to say which keys were bumped, so all are. */
         part->nbumped = part->n;
         return;
     }

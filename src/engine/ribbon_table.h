@@ -1,30 +1,30 @@
 /*
- * ribbon_table.h - rows of 64 coefficients, solved and asked
+ * ribbon_table.h - rows of 64 coefficients: solving and querying
  *
  * A shard is a linear system over GF(2). Its unknowns are slots, from 64 to
  * 65536 of them, each a few bits wide. A key has a start, a row of 64
  * coefficients for the slots from there on, the first of which is 1, and a
- * print: the sum of the slots that its row selects shall be its print.
+ * print: the sum of the slots that its row selects must be its print.
  *
  *     slots     0 . . . start . . . . . . . . . . . . . . . .
  *     key             | 1 0 1 1 0 1 . . . 64 coefficients |  = print
  *
- * Such a band is solved in one pass and little memory: the row of a key goes to
- * the slot of its first 1; where there is one already, the two are added, which
- * moves the first 1 to the right, until there is room, or nothing is left (and
- * then the print must be nothing too). Afterwards each slot follows from those
- * to its right.
+ * Such a band is solved in one pass and little memory. The row of a key goes to
+ * the slot of its first 1. If there is a row already, the two are added, which
+ * moves the first 1 to the right, until there is room or the row is 0 (and then
+ * the print must be 0 too). Afterwards each slot follows from those to its
+ * right.
  *
  * Solutions lie in blocks of 64 slots, a word for each bit of width, so that
  * the sums of a key are parities of words:
  *
  *     block     | bit 0 of 64 slots | bit 1 of 64 slots | ... |
  *
- * Blocks from `wide` on have one bit more than those before. A key is wide,
- * too, where its share of the shard says so, and its print is then one bit
- * longer. The slots of a wide key all lie in wide blocks; a narrow one that
- * reaches into them does not look at their last bit. So any width between two
- * whole ones can be had, and the rate is exact for every number of slots.
+ * Blocks from `wide` on have one bit more than those before. A key is wide if
+ * its share of the shard says so, and then its print is one bit longer. The
+ * slots of a wide key all lie in wide blocks; a narrow key that reaches into
+ * them ignores their last bit. So any width between two integers is possible,
+ * and the rate is exact for every number of slots.
  */
 #ifndef BLY_RIBBON_TABLE_H
 #define BLY_RIBBON_TABLE_H
@@ -50,7 +50,7 @@ typedef struct bly_ribbon_layer {
     uint64_t bounds;   /* bytes before its first bound */
     unsigned width;    /* bits of a narrow slot */
     unsigned nplanes;  /* of the widest */
-    uint64_t narrow;   /* shares of 2^-32 that have no further bit */
+    uint64_t narrow;   /* shares in units of 2^-32 below this are narrow */
     uint64_t seed;
     uint64_t needs[2]; /* bits of a print that count, narrow and wide */
     uint64_t out;      /* the bit of a hash that flips the print; 0: none */
@@ -85,9 +85,9 @@ static inline uint64_t bly_ribbon_hash_valued(uint64_t h, uint64_t seed)
 
 uint64_t bly_ribbon_unhash_valued(uint64_t u, uint64_t seed);
 
-/* Its place follows from the top of the hash, so that sorted keys come in the
- * order of their starts; the share of the shard that lies before it says
- * whether it is wide. */
+/* The place of a key. It follows from the top bits of the hash, so that sorted
+ * keys are in the order of their starts. The share of the shard that lies
+ * before the key says whether it is wide. */
 static inline __attribute__((always_inline)) bly_ribbon_key
 bly_ribbon_place(const bly_ribbon_layer *l, uint64_t u)
 {
@@ -99,9 +99,9 @@ bly_ribbon_place(const bly_ribbon_layer *l, uint64_t u)
     };
 }
 
-/* Row and print come from products, folded since low bits of a product know
- * little of the factor. The multipliers are odd: the fractions of the square
- * roots of 2 and of 5. */
+/* Row and print come from products, which are folded since low bits of a
+ * product depend on few bits of the factor. The multipliers are odd: the
+ * fractions of the square roots of 2 and of 5. */
 #define BLY_RIBBON_ROW_C UINT64_C(0x6a09e667f3bcc909)
 #define BLY_RIBBON_PRINT_C UINT64_C(0x3c6ef372fe94f82b)
 
@@ -117,10 +117,10 @@ static inline uint64_t bly_ribbon_print(uint64_t u)
     return g ^ g >> 32;
 }
 
-/* With a bit per key, bounds would cost 3 % of it as bytes. In two bits, a
- * bound is 0, 1, 2, or 3: nobody is bumped, the keys of the first 16 slots of
- * the bucket, of the first 48, or all. That leaves 0.4 % of the slots empty
- * where bytes leave 0.1, and takes 0.8 % of the table. */
+/* With one bit per key, bounds of a byte would add 3 %. So here a bound has two
+ * bits. 0: no key is bumped; 1: the keys of the first 16 slots of the bucket;
+ * 2: of the first 48; 3: all. That leaves 0.4 % of the slots empty where bytes
+ * leave 0.1 %, and takes 0.8 % of the table. */
 #define BLY_RIBBON_REGIONS 3
 static inline unsigned bly_ribbon_region(uint32_t start)
 {
@@ -128,7 +128,7 @@ static inline unsigned bly_ribbon_region(uint32_t start)
     return (unsigned)(at >= 16) + (at >= 48);
 }
 
-/* Of a ribbon of values: was the key at start bumped? */
+/* In a ribbon of values: was a key with this start bumped? */
 static inline bool bly_ribbon_bumped(const unsigned char *bounds,
                                      uint32_t start)
 {
@@ -142,8 +142,8 @@ static inline uint64_t bly_ribbon_block(const bly_ribbon_layer *l, uint64_t b)
     return b * l->width + (b > l->wide ? b - l->wide : 0);
 }
 
-/* Fewer words than these, and a group of four planes would end behind the
- * last block. */
+/* Spare words behind the last block: with fewer, a group of four planes would
+ * reach past the end. */
 static inline uint64_t bly_ribbon_spare(unsigned nplanes)
 {
     return (0u - nplanes) & 3;
@@ -168,9 +168,9 @@ bly_ribbon_parities(uint64_t x0, uint64_t x1, uint64_t x2, uint64_t x3)
     return x * UINT64_C(0x0001000200040008) >> 48 & 15;
 }
 
-/* A shard that is made: n sorted hashes, all different, that fall into it, and
- * BLY_RIBBON_ROOM words for each of its slots, for all the rows first and then
- * for all the prints. */
+/* A shard that is being built: n sorted hashes, all different, that fall into
+ * it, and BLY_RIBBON_ROOM words for each of its slots, first for all the rows
+ * and then for all the prints. */
 typedef struct bly_ribbon_part {
     uint64_t shard;
     uint64_t *u;
@@ -181,10 +181,10 @@ typedef struct bly_ribbon_part {
 
 #define BLY_RIBBON_ROOM 2
 
-/* Solve a shard. Keys that find no room are moved to the
- * front of u, in no order, and counted; where the layer has bounds, all keys of
- * a bucket that start below its bound are among them, and no others. A layer
- * without bounds takes all or none. nbumped must come as 0. */
+/* Solve a shard. Keys that find no room are moved to the front of u, in no
+ * particular order, and counted. If the layer has bounds, these are exactly the
+ * keys that start below the bound of their bucket. A layer without bounds takes
+ * all or none. nbumped must come as 0. */
 void bly_ribbon_solve(const bly_ribbon_layer *l, bly_ribbon_part *part,
                       unsigned char *data);
 
@@ -199,16 +199,16 @@ typedef struct bly_ribbon_keys {
     size_t n;
 } bly_ribbon_keys;
 
-/* What does the work, with what a processor has. The portable row defines the
- * result; the others are tested against it. */
+/* The functions that do the work, by the instructions of a processor. The
+ * portable row defines the result; the others are tested against it. */
 typedef struct bly_ribbon_row {
     BLY_ROW_HEAD;
 
     /* Ask a layer for the n <= BLY_RIBBON_PIECE keys h, which are hashes of the
      * layer before. Keys that it bumped are left in rest. first: h is not
      * rest->u, answer i is that of key i, and whole words of maybe are written;
-     * else h is rest->u, and the bits of rest->at are set. ahead: fetch what
-     * will be asked, since the cache does not hold it. */
+     * else h is rest->u, and the bits of rest->at are set. ahead: prefetch,
+     * since the table does not fit into the cache. */
     void (*ask)(const bly_ribbon_layer *l, const unsigned char *data,
                 const uint64_t *h, size_t n, bly_ribbon_keys *rest,
                 uint64_t *maybe, bool first, bool ahead);
@@ -274,9 +274,9 @@ bly_ribbon_find(const bly_ribbon_layer *l, const unsigned char *data,
 typedef uint64_t bly_ribbon_four(const uint64_t *x, const uint64_t *y,
                                  uint64_t here, uint64_t there);
 
-/* Is the print of a key what its slots give? A row covers two blocks, or one
- * where it starts with it, and then that one stands for the other, which may
- * be behind the end. */
+/* Do the slots of a key add up to its print? A row covers two blocks; or one,
+ * if it starts where the block starts. Then that block is read in place of the
+ * second, which may lie past the end. */
 static inline __attribute__((always_inline)) bool
 bly_ribbon_test(const bly_ribbon_layer *l, const bly_ribbon_asked *a,
                 unsigned ngroups, bly_ribbon_four *four)
@@ -292,8 +292,8 @@ bly_ribbon_test(const bly_ribbon_layer *l, const bly_ribbon_asked *a,
     uint64_t sums = 0;
     for (unsigned g = 0; g < ngroups; g++) {
         sums |= four(x + 4 * g, y + 4 * g, here, there) << 4 * g;
-        /* Eight planes rule out all absent keys but one in 256. With few more
-         * it is faster to go on than to guess. */
+        /* Eight planes rule out all but one in 256 absent keys. If only a few
+         * more follow, it is faster to go on than to branch. */
         if (g == 1 && ngroups > 3 && (sums ^ print) & needs & 0xff)
             return false;
     }
@@ -348,8 +348,8 @@ bly_ribbon_ask_body(const bly_ribbon_layer *layer, const unsigned char *data,
     rest->n = nbumped;
 }
 
-/* ask(), with what matters as literals: the first layer, and the widths that
- * are asked for most. */
+/* ask(), with literals where they matter: for the first layer, and for the most
+ * common widths. */
 static inline __attribute__((always_inline)) void
 bly_ribbon_ask_with(const bly_ribbon_layer *l, const unsigned char *data,
                     const uint64_t *h, size_t n, bly_ribbon_keys *rest,

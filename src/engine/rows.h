@@ -1,14 +1,14 @@
 /*
- * rows.h - variants of a loop, and the one that this processor runs
+ * rows.h - variants of a loop, and the choice for this processor
  *
- * A job is a few loops of which there are variants for different processors.
- * Each variant is a row of a table, best first: its name, what it needs, its
+ * A job is a few loops that have variants for different processors. Each
+ * variant is a row of a table, best first: its name, what it needs, its
  * functions. The last row is portable, needs nothing and defines the result;
  * the others are tested against it. A job has
  *
  *     bly_JOB_row      the type of a row; it begins with BLY_ROW_HEAD
  *     bly_JOB_rows[]   the table
- *     bly_JOB_best()   the row to run: asked for once, above the loop
+ *     bly_JOB_best()   the row to run: called once, above the loop
  *
  * where BLY_ROWS(JOB) declares the last two and BLY_CHOOSE(JOB), below the
  * table, defines the choice. Nobody else asks for the processor's features.
@@ -21,8 +21,8 @@
 
 #include "core/cpu.h"
 
-/* Every job, and the name by which bly_cpu_row() shows it. One that is missing
- * here does not compile; one that has no rows does not link. */
+/* Every job, and the name by which bly_cpu_row() shows it. A job that is
+ * missing here does not compile; one without rows does not link. */
 #define BLY_JOBS(X)           \
     X(lines, "lines")         \
     X(ints, "integers")       \
@@ -66,9 +66,9 @@ static inline int bly_row_runs(uint32_t needs)
     return !(needs & ~bly_cpu_features());
 }
 
-/* For functions of a few instructions, where these decide: processors that
- * rotate, shift and multiply without moving operands first. All that have AVX2
- * are such; elsewhere the target is the usual one. */
+/* For functions so short that every instruction counts: processors that rotate,
+ * shift and multiply without moving operands first. All processors with AVX2
+ * do; elsewhere this target is the usual one. */
 #if BLY_X86
 #define BLY_TARGET_BMI __attribute__((target("bmi,bmi2")))
 #else

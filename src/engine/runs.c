@@ -1,15 +1,15 @@
 /*
  * runs.c - moving slots along, a word at a time
  *
- * A block has 64 slots of r bits, which are r words: to move slots by one is to
- * move these words by r bits, with care for the two at the ends. What leaves a
- * word, and what leaves a block, is carried to the next.
+ * A block has 64 slots of r bits, which are r words. To move slots by one is to
+ * move these words by r bits, with care for the two at the ends. Bits that
+ * leave a word or a block are carried to the next.
  */
 #include "engine/runs.h"
 
-/* In the r words of a block, bits low .. high-1 move up by r; what is in the
- * highest r of them leaves. `carry` comes in: what has left the block before
- * where low is 0, else 0. */
+/* In the r words of a block, move bits low .. high-1 up by r; the highest r of
+ * them leave and are returned. `carry` comes in: if low is 0, it is what left
+ * the block before, else 0. */
 static inline uint64_t runs_words_up(unsigned char *words, unsigned r,
                                      unsigned low, unsigned high,
                                      uint64_t carry)
@@ -51,8 +51,8 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty)
     const uint64_t last = empty / BLY_RUNS_BLOCK;
     unsigned a = (unsigned)(from % BLY_RUNS_BLOCK);
     uint64_t carry = 0, end = 0;
-    /* From low to high, each block handing its last slot and its last runend
-     * on. The last slot of all is empty: what it held is not missed. */
+    /* From low to high; each block passes its last slot and its last runend on
+     * to the next. The last slot of all is empty, so nothing is lost. */
     for (uint64_t j = from / BLY_RUNS_BLOCK; j <= last; j++, a = 0) {
         const unsigned b = j == last ? (unsigned)(empty % 64) : 63;
         unsigned char *const block = bly_runs_block(t, j);

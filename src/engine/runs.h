@@ -1,10 +1,10 @@
 /*
  * runs.h - small numbers in sorted runs, found by rank and select
  *
- * A table of slots of r bits, in blocks of 64. A slot belongs to a quotient q,
- * and should lie in slot q, its home; where that is taken, it lies behind. All
- * slots of one quotient are a run, and runs follow each other in order of
- * their quotients, with gaps where nobody has been pushed.
+ * A table of slots of r bits, in blocks of 64. The contents of a slot belong to
+ * a quotient q, and should lie in slot q, its home; if that is taken, they lie
+ * behind it. All slots of one quotient form a run, and runs follow each other
+ * in the order of their quotients, with gaps where nothing has been pushed.
  *
  *     block: | offset 8 | occupieds 64 | runends 64 | 64 slots of r bits |
  *
@@ -12,7 +12,7 @@
  *     runends    bit i: a run ends in slot i
  *     offset     slots from here on that hold runs of earlier blocks
  *
- * 2.125 bits per slot tell the quotients: behind the offset, the run of the
+ * 2.125 bits per slot record the quotients: behind the offset, the run of the
  * d-th occupied quotient of a block ends at the d-th runend [1].
  *
  *     slots       0    1    2    3    4    5       quotient 1: a c c
@@ -22,10 +22,10 @@
  *
  * Empty slots are zero, as are their runends. The table does not wrap around:
  * blocks behind the last home take what is pushed out at the end. Opening a
- * slot fails where these are full, or where an offset would pass 255.
+ * slot fails if these are full, or if an offset would exceed 255.
  *
- * Questions are safe and end whatever the bytes are. Changes are for tables
- * that are whole.
+ * Queries are safe and terminate whatever the bytes are. Changes are only for
+ * undamaged tables.
  *
  * [1] Pandey, Bender, Johnson and Patro, A General-Purpose Counting Filter:
  *     Making Every Bit Count, 2017
@@ -74,8 +74,8 @@ static inline bly_runs bly_runs_of(unsigned char *data, uint64_t nblocks,
                        .r = r };
 }
 
-/* Always inlined: what counts ones must become part of its caller, which may
- * be a variant for a processor that has an instruction for it. */
+/* Always inlined: code that counts ones must become part of its caller, which
+ * may be a variant for a processor that has an instruction for it. */
 #define BLY_RUNS_INLINE static inline __attribute__((always_inline))
 
 BLY_RUNS_INLINE unsigned char *bly_runs_block(const bly_runs *t, uint64_t j)
@@ -129,7 +129,7 @@ BLY_RUNS_INLINE void bly_runs_mark_end(const bly_runs *t, uint64_t slot,
     bly_runs_mark(bly_runs_ends(t, slot / BLY_RUNS_BLOCK), slot, on);
 }
 
-/* The number of the highest one of x, from 1; 0 where there is none. */
+/* The position of the highest one of x, counted from 1; 0 if there is none. */
 BLY_RUNS_INLINE unsigned bly_runs_ones_to(uint64_t x)
 {
     return 64 - (unsigned)__builtin_clzll(x | 1) - (unsigned)(x == 0);
@@ -143,8 +143,8 @@ BLY_RUNS_INLINE unsigned bly_runs_ones_to(uint64_t x)
 BLY_RUNS_INLINE uint64_t bly_runs_nth_end(const bly_runs *t, uint64_t j,
                                           uint64_t from, unsigned d)
 {
-    /* In a whole table it is never farther; in a damaged one the search must
-     * not go through all of it for every key. */
+    /* In an undamaged table it is never farther; in a damaged one the search
+     * must not go through all of it for every key. */
     const uint64_t far = j + 2 + BLY_RUNS_MAX_OFFSET / BLY_RUNS_BLOCK;
     uint64_t i = from / BLY_RUNS_BLOCK, hide = UINT64_MAX << from % 64;
     for (; i < t->nblocks && i <= far; i++, hide = UINT64_MAX) {
@@ -157,8 +157,8 @@ BLY_RUNS_INLINE uint64_t bly_runs_nth_end(const bly_runs *t, uint64_t j,
     return BLY_RUNS_NOWHERE;
 }
 
-/* The slot behind the last run of quotients up to x; at most x where there is
- * none, so slot x is empty exactly if this is not above x. */
+/* The slot behind the last run of quotients up to x, or at most x if there is
+ * none. So slot x is empty exactly if this is not above x. */
 BLY_RUNS_INLINE uint64_t bly_runs_upto(const bly_runs *t, uint64_t x)
 {
     const uint64_t j = x / BLY_RUNS_BLOCK;
@@ -173,10 +173,10 @@ BLY_RUNS_INLINE uint64_t bly_runs_upto(const bly_runs *t, uint64_t x)
 /* The first slot at or behind `from` to which nothing has been pushed: all runs
  * of quotients before it end before it. It is empty, or holds the first of its
  * own run. With `empty`, its own quotient must have no run either, so that the
- * slot is empty. Returns the slot behind the last where there is none.
+ * slot is empty. If there is none, returns the slot behind the last.
  *
- * In each block the search begins behind the offset. Where d runs have to end
- * before a slot and have not, the next candidate is the slot behind the d-th
+ * In each block the search begins behind the offset. If d runs should end
+ * before a slot, but have not, the next candidate is the slot behind the d-th
  * runend. */
 BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
                                        bool empty)
@@ -197,9 +197,9 @@ BLY_RUNS_INLINE uint64_t bly_runs_rest(const bly_runs *t, uint64_t from,
         while (at < BLY_RUNS_BLOCK) {
             const unsigned d = (unsigned)__builtin_popcountll(
                 occupieds & bly_through(at) >> !empty);
-            /* d quotients want to be done before `at`. If as many runs have
-             * ended, nobody is pushed here; else no slot up to the d-th runend
-             * can be the one, and if that is not in this block, none is. */
+            /* d quotients lie before `at`. If as many runs have ended, nothing
+             * is pushed here. Else no slot up to the d-th runend qualifies and,
+             * if that is not in this block, no slot of the block does. */
             if (d <= ended)
                 return j * BLY_RUNS_BLOCK + at;
             if (d > n)
@@ -255,8 +255,8 @@ typedef struct bly_glance {
 } bly_glance;
 
 /* The run of quotient q, whose home is in this block; another block must
- * follow. With `place`, a run that is not there gets the place where it would
- * begin, and a len of 0. Without, only .there means anything for it. */
+ * follow. With `place`, a missing run gets the place where it would begin, and
+ * a len of 0. Without, only .there is meaningful for a missing run. */
 BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
                                            unsigned char *block, uint64_t q,
                                            bool place)
@@ -278,8 +278,8 @@ BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
     const uint64_t ends = here ^ ((here ^ next) & far);
     const unsigned k = d - 1 - (nhere & (unsigned)far);
     const uint64_t end = bly_nth_one(ends, k, t->pdep);
-    /* The run begins behind the one before it. One that is not there would
-     * begin behind this one. */
+    /* The run begins behind the one before it. A missing run would begin behind
+     * this one. */
     uint64_t before = ends & (end - 1);
     if (place)
         before = (ends & (end - (end != 0))) | (end & ~there);
@@ -301,7 +301,7 @@ BLY_RUNS_INLINE bly_glance bly_runs_glance(const bly_runs *t,
         g.doubt = (g.doubt & there) | (none & ~there);
         g.len &= (unsigned)there;
     }
-    /* An offset past the block: `here` was masked wrongly. */
+    /* If the offset is beyond the block, `here` was masked wrongly. */
     g.doubt |= offset / 64;
     return g;
 }
@@ -333,8 +333,8 @@ void bly_runs_shift_up(const bly_runs *t, uint64_t from, uint64_t empty);
  * then empty. */
 void bly_runs_shift_down(const bly_runs *t, uint64_t at, uint64_t end);
 
-/* n empty slots, in order, are going to be filled by moving what lies before
- * them up. The offset of a block behind quotient q rises by the number of these
+/* n empty slots, in order, are about to be filled by moving up what lies before
+ * them. The offset of a block behind quotient q rises by the number of these
  * slots that lie in it or behind it. Without `change`: can all offsets hold
  * that? With it: do it. */
 BLY_RUNS_INLINE bool bly_runs_offsets(const bly_runs *t, uint64_t q,
@@ -355,8 +355,8 @@ BLY_RUNS_INLINE bool bly_runs_offsets(const bly_runs *t, uint64_t q,
     return true;
 }
 
-/* Make n free slots at `at`, in the run of quotient q; false, and nothing has
- * changed, where there is no room. Their runends are clear. */
+/* Make n free slots at `at`, in the run of quotient q; false, with nothing
+ * changed, if there is no room. Their runends are clear. */
 BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
                                    unsigned n)
 {
@@ -368,7 +368,7 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
             return false;
         from = empty[i] + 1;
     }
-    /* First whether all can be done, then all of it. */
+    /* First check that all of it can be done, then do it. */
     if (!bly_runs_offsets(t, q, empty, n, false))
         return false;
     bly_runs_offsets(t, q, empty, n, true);
@@ -378,8 +378,8 @@ BLY_RUNS_INLINE bool bly_runs_open(const bly_runs *t, uint64_t q, uint64_t at,
 }
 
 /* Insert a value at slot `at` in the run of quotient q, which begins with it
- * unless it was `there`; last: no slot of the run lies behind. False, and
- * nothing has changed, where there is no room. */
+ * unless it was `there`; last: no slot of the run lies behind. False, with
+ * nothing changed, if there is no room. */
 BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
                                      bool there, bool last, uint64_t value)
 {
@@ -392,7 +392,8 @@ BLY_RUNS_INLINE bool bly_runs_insert(const bly_runs *t, uint64_t q, uint64_t at,
     unsigned char *const block = bly_runs_block(t, q / BLY_RUNS_BLOCK);
     if (empty / BLY_RUNS_BLOCK == q / BLY_RUNS_BLOCK &&
         (b - a + 1) * t->r <= BLY_RUNS_SHORT) {
-        /* Most often: what moves is in one word, and no offset changes. */
+        /* The usual case: everything that moves is in one word, and no offset
+         * changes. */
         unsigned char *const p = block + BLY_RUNS_HEAD + a * t->r / 8;
         const unsigned bit = a * t->r % 8;
         const uint64_t word = bly_load64(p), old = word >> bit;
@@ -444,7 +445,7 @@ BLY_RUNS_INLINE void bly_runs_close(const bly_runs *t, uint64_t q, uint64_t at,
 /* The first runend at or behind a slot, or BLY_RUNS_NOWHERE. */
 uint64_t bly_runs_next_end(const bly_runs *t, uint64_t slot);
 
-/* Are slots from .. to-1 zero, and their runends clear, as of empty ones? */
+/* Are slots from .. to-1 empty: zero, with their runends clear? */
 bool bly_runs_clear_between(const bly_runs *t, uint64_t from, uint64_t to);
 
 #endif

@@ -4,8 +4,8 @@
 #include "core/position.h"
 #include "engine/steps.h"
 
-/* x or x - m, whichever is in [0, m), for x below 2m. Without a branch, which
- * chance would decide. */
+/* x or x - m, whichever is in [0, m), for x below 2m. There is no branch, since
+ * it would be unpredictable. */
 static inline uint64_t steps_wrap(uint64_t x, uint64_t m)
 {
     return x - (m & -(uint64_t)(x >= m));
@@ -29,8 +29,8 @@ steps_of_key(const bly_steps *s, uint64_t h, uint64_t *at, bool listed)
         at += s->stride;
         *at = x;
         if (listed) {
-            /* i y0 mod m, from which steps.h tells whether two positions may be
-             * one. */
+            /* i y0 mod m, which shows whether two positions may be equal
+             * (steps.h). */
             dy = steps_wrap(dy + y0, m);
             near |= dy - 1 >= far; /* dy = 0 becomes the greatest of all */
         }

@@ -8,20 +8,22 @@
  *     x = h mod m,  y = mix(h) mod m
  *     position i = x, then x += y, y += i + 1 (mod m)        i = 0 .. k-1
  *
- * Only the first two values need a modulus; after them a sum passes m once at
- * most, since k <= m. The second is that of position.h, by which positions are
- * as good as independent; there position i may have a slice for itself:
+ * Only the first two values need a modulus; after that a sum exceeds m at most
+ * once, since k <= m. The second rule is that of position.h, whose positions
+ * are as good as independent. With it, each position i may have a slice for
+ * itself:
  *
  *     position i = i * apart + mix(h + (i + 1) C) m / 2^64
  *
- * The third scales powers of a constant (BLY_POWERS_C, bloomery/inline.h) times
- * the hash, and takes one product instead of a mix:
+ * The third rule multiplies the hash by powers of a constant (BLY_POWERS_C,
+ * bloomery/inline.h) and scales the product; that takes one multiplication
+ * instead of a mix:
  *
  *     position i = (h C^i mod 2^64) m / 2^64
  *
- * All keys take the same steps, so a vector takes those of four or eight keys
- * at a time. The positions come out by steps: position i of
- * key j is at[i * stride + j].
+ * All keys take the same steps, so a vector unit takes the steps of four or
+ * eight keys at a time. The results are ordered by step: position i of key j is
+ * at[i * stride + j].
  *
  * The portable row defines the result; the others are tested against it.
  */
@@ -44,21 +46,21 @@ typedef struct bly_steps {
     uint64_t k;        /* 1 <= k <= range.n */
     size_t stride;     /* at least the number of keys */
     bly_steps_rule rule;
-    uint64_t apart; /* of the slices, with BLY_STEPS_MIXED; or 0 */
+    uint64_t apart; /* between slices, with BLY_STEPS_MIXED; or 0 */
 } bly_steps;
 
-/* The positions of n keys. What is in `at` behind the last of them, up to the
- * stride, is undefined after the call. */
+/* The positions of n keys. In each step, entries of `at` from the last key up
+ * to the stride are undefined after the call. */
 typedef void bly_steps_fill(const bly_steps *s, const uint64_t *h, size_t n,
                             uint64_t *at);
 
-/* As fill, by the first rule; and bit j of near is set where two positions of
- * key j may be one.
+/* Like fill, by the first rule; in addition, bit j of near is set if two
+ * positions of key j may be equal.
  *
- * Positions i < j are one if d y + c = 0 (mod m) for d = j - i and for c the
- * difference of their cubic terms, which is at most (k^3 - k)/6. So it is
- * enough to look whether one of y, 2y, .. (k-1)y comes so near to a multiple
- * of m from below, or is one: k looks in place of k^2/2. */
+ * Positions i < j are equal if d y + c = 0 (mod m), where d = j - i and c is
+ * the difference of their cubic terms, at most (k^3 - k)/6. So it is enough to
+ * test whether one of y, 2y, .. (k-1)y is a multiple of m, or lies below one by
+ * no more than that: k tests in place of k^2/2. */
 typedef void bly_steps_list(const bly_steps *s, const uint64_t *h, size_t n,
                             uint64_t *at, uint64_t *near);
 
@@ -70,7 +72,7 @@ typedef struct bly_steps_row {
 
 BLY_ROWS(steps);
 
-/* dy comes near to m from below, or is 0, if dy - 1 is at least this. */
+/* dy is 0, or close enough to m from below, if dy - 1 is at least this. */
 static inline uint64_t bly_steps_far(uint64_t m, uint64_t k)
 {
     const uint64_t cubic = (k * k * k - k) / 6;

@@ -1,11 +1,11 @@
 /*
- * walks.c - the cells of elements in a sequence without end, many at once
+ * walks.c - the cells of elements in an endless sequence, many at once
  *
- * A step is a division and a square root, and mixing a number; eight at once
- * with AVX-512. Where floating point cannot tell the next cell for certain,
- * or there is none, the lane is done again by the definition: both happen once
- * in some ten thousand steps. Walks that are over are put aside, and others
- * begun, without a branch, since nothing foretells which these are.
+ * A step takes a division, a square root and the mixing of a number; AVX-512
+ * makes eight steps at once. If floating point cannot determine the next cell
+ * for certain, or there is none, the lane is computed again by the definition.
+ * Both happen once in some ten thousand steps. Finished walks are put aside and
+ * others begun without a branch, since it is unpredictable which these are.
  */
 #include "engine/walks.h"
 #include "engine/x86_eight.h"
@@ -64,8 +64,8 @@ BLY_EIGHT __m512d share_eight(__m512d x)
     return _mm512_fmadd_pd(sum, _mm512_mul_pd(e, y), y);
 }
 
-/* The lanes of a mask, one behind the other. What is written behind them is of
- * no use: a store of all eight is quicker than one of some. */
+/* Store the lanes of a mask, one behind the other. Garbage is written behind
+ * them, since a store of all eight lanes is faster than one of some. */
 BLY_EIGHT void put_lanes(uint64_t *to, __mmask8 lanes, __m512i x)
 {
     _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(lanes, x));
@@ -85,7 +85,7 @@ BLY_AVX512 static bool walks_avx512(bly_walks *w)
         __m512i from = _mm512_loadu_si512(w->at + i);
         __m512i id = _mm512_loadu_si512(w->id + i);
         __mmask8 going = _mm512_cmplt_epu64_mask(from, to);
-        /* The first of those that wait, as many as lanes are free. */
+        /* Take the first walks that wait, as many as there are free lanes. */
         const size_t left = w->n - next;
         const unsigned some = left < 8 ? (1u << left) - 1 : 0xff;
         const __mmask8 new = (__mmask8)_pdep_u32(some, (unsigned char)~going);

@@ -1,9 +1,9 @@
 /*
  * wasm_lines.c - keys in cache lines, for WebAssembly
  *
- * WebAssembly has no instruction that fetches memory ahead, so there is nothing
- * for the walk of lines_walk.h to gain by its ring: keys are looked at one
- * after another, and the processor overlaps what it can. That also leaves a
+ * WebAssembly has no instruction to prefetch memory, so the walk of
+ * lines_walk.h would gain nothing by its ring. Keys are looked up one after
+ * another, and the processor overlaps what it can. That also takes only a
  * fifteenth of the code, where every byte is sent to a browser.
  *
  * A shift takes its count modulo 64 there, as C does not promise: for k = 8,
@@ -51,8 +51,9 @@ static uint64_t probe(uint64_t *line, uint64_t h, unsigned k, bool add)
     return missing == 0;
 }
 
-/* bly_scale() for a number below 2^32, as that of lines is in 4 GiB: two
- * multiplications, of which WebAssembly would need four, and a call. */
+/* bly_scale() for a number below 2^32, as the number of lines is in 4 GiB. It
+ * takes two multiplications; in general WebAssembly would need four, and a
+ * call. */
 WASM_INLINE uint64_t *line_of(uint64_t *words, uint64_t nlines, uint64_t h)
 {
     const uint64_t low = (h & UINT32_MAX) * nlines >> 32;
@@ -64,9 +65,9 @@ WASM_INLINE uint64_t hash_at(const bly_lines_keys *in, size_t i)
     return in->ints ? bly_int_hash(in->at[i], in->flip) : in->at[i];
 }
 
-/* The answers for keys i to i + m - 1, m at most 64. Their hashes come first,
- * and a word of each line is read: so few instructions a key that many lines
- * are under way at once. */
+/* The answers for keys i to i + m - 1, m at most 64. First they are hashed, and
+ * a word of each line is read. That takes so few instructions per key that many
+ * lines are under way at once. */
 WASM_INLINE uint64_t eights(const bly_lines *a, const bly_lines_keys *in,
                             size_t i, size_t m, bool ints)
 {

@@ -2,21 +2,21 @@
  * x86_cuckoo.c - cuckoo filters with AVX-512, eight keys at once
  *
  * For tables of fewer than 2^32 buckets, each of which is one word of plain
- * slots. Eight keys are located at once and their buckets fetched; meanwhile
- * the keys wait in a ring of vectors: where their buckets begin, and what a
- * bucket full of their fingerprint would look like.
+ * slots. Eight keys are located at once and their buckets fetched. Meanwhile
+ * the keys wait in a ring of vectors, which holds where their buckets begin,
+ * and a word with their fingerprint in every slot.
  *
- * Asking compares the buckets of eight keys at once, as one is compared in
- * cuckoo_table.h. Keys are added and removed one after the other, since they
- * may share buckets; choosing the bucket and the slot costs no branch.
+ * A query compares the buckets of eight keys at once, as cuckoo_table.h does
+ * for one. Keys are added and removed one after the other, since they may share
+ * buckets; choosing the bucket and the slot costs no branch.
  *
  * A bucket is loaded as a word of eight bytes that begins at any byte, so every
  * ninth word reaches into the next cache line, which must be fetched too.
  *
- * Where both buckets of a new key are full, the eight fingerprints in them are
+ * If both buckets of a new key are full, the eight fingerprints in them are
  * located at once. If one of their other buckets has room, as happens five
- * times out of six at a load of 0.95, that is where the search of
- * cuckoo_table.c would have ended as well.
+ * times out of six at a load of 0.95, the search of cuckoo_table.c would have
+ * ended there as well.
  */
 #include "engine/cuckoo_table.h"
 
@@ -97,8 +97,8 @@ BLY_AVX512 void bly_cuckoo_locate_avx512(const bly_cuckoo_table *t,
  * average, and more than these in one group of forty. */
 #define CUCKOO_ENDS 4
 
-/* Of sixteen words that begin in these bytes, some end in the next line: fetch
- * that. A line's number has 32 bits. */
+/* Of sixteen words that begin in these bytes, some end in the next cache line:
+ * fetch those lines. A line's number has 32 bits. */
 BLY_EIGHT void cuckoo_fetch_ends(const unsigned char *data, __m512i byte1,
                                  __m512i byte2)
 {
@@ -111,11 +111,12 @@ BLY_EIGHT void cuckoo_fetch_ends(const unsigned char *data, __m512i byte1,
     const __m512i in_line = _mm512_and_si512(
         _mm512_mask_mov_epi32(byte1, second, _mm512_slli_epi64(byte2, 32)),
         _mm512_set1_epi32(63));
-    /* Eight bytes from 57 on do not end in their line. */
+    /* Eight bytes that start at byte 57 or later cross the end of their
+     * line. */
     const __mmask16 split =
         _mm512_cmpgt_epi32_mask(in_line, _mm512_set1_epi32(64 - 8));
-    /* The lines of split words come first and zeros fill up the rest: a few
-     * hints in vain, always for the same line, spare a loop of unknown
+    /* The lines of split words come first and zeros fill up the rest. A few
+     * useless prefetches, always of the same line, avoid a loop of unknown
      * length. */
     _mm512_store_si512(ends, _mm512_maskz_compress_epi32(split, lines));
 #pragma GCC unroll 4
@@ -146,7 +147,7 @@ BLY_EIGHT void cuckoo_enter_eight(const cuckoo_lanes *c,
     cuckoo_fetch_ends(data, byte1, byte2);
 }
 
-/* Load two words, and below eight: that is quicker than a gather. */
+/* Load two words, and below eight; this is faster than a gather. */
 BLY_EIGHT __m128i cuckoo_load_two(const unsigned char *data,
                                   const uint64_t *byte)
 {
@@ -202,8 +203,8 @@ BLY_EIGHT size_t cuckoo_groups(const bly_cuckoo_table *t, size_t n, size_t by)
                                                              : 0;
 }
 
-/* Of a multiple of 64 keys, or, if `few` says so, of fewer than 64; then zeros
- * fill up the last group, a hash as good as any. */
+/* For a multiple of 64 keys or, if `few` is set, for fewer than 64; then the
+ * last group is filled up with zeros, which are hashes as good as any. */
 BLY_EIGHT void cuckoo_has_groups(const bly_cuckoo_table *t, const uint64_t *h,
                                  size_t n, uint64_t *maybe, bool few)
 {
@@ -242,7 +243,7 @@ cuckoo_has_few(const bly_cuckoo_table *t, const uint64_t *h, size_t n,
     cuckoo_has_groups(t, h, n, maybe, true);
 }
 
-/* Fewer keys are asked one by one sooner. */
+/* Fewer keys are faster one by one. */
 #define CUCKOO_FEW 6
 
 BLY_AVX512 void bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
@@ -268,17 +269,17 @@ BLY_AVX512 void bly_cuckoo_has_avx512(const bly_cuckoo_table *t,
 
 /* What is to be done for eight keys. The bucket and the slot are chosen for all
  * of them before any is changed: otherwise each load would wait for the store
- * of the key before, whose address is not known until late. The price: an
- * earlier key may have changed the slot since, so whoever writes to it checks
- * first. */
+ * of the key before, whose address is known only late. The price: an earlier
+ * key may have changed the slot since, so it is checked again before it is
+ * written. */
 typedef struct cuckoo_spots {
     uint64_t byte[8];  /* where the word of the bucket begins */
     uint64_t slot[8];  /* the bits of the slot in it; 0: there is none */
     uint64_t print[8]; /* the fingerprint, there */
 } cuckoo_spots;
 
-/* The first slot, of the first bucket that has one, which holds the same as
- * `full` does in every slot. */
+/* Find the first slot that holds what `full` has in every slot, in the first
+ * bucket that has one. */
 BLY_EIGHT void cuckoo_decide(const cuckoo_lanes *c, const bly_cuckoo_table *t,
                              const cuckoo_eight *keys, __m512i full,
                              cuckoo_spots *out)
@@ -344,9 +345,9 @@ CUCKOO_CHANGE void bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
             unsigned char *const p = t.data + spots.byte[j];
             const uint64_t word = bly_load64(p), slot = spots.slot[j];
             bool taken = slot != 0;
-            /* Where there was no slot, slot and print are 0: the word is stored
-             * as it was, without a branch. Where an earlier key of this group
-             * took the copy that was found, look again for another. */
+            /* If there was no slot, slot and print are 0, and the word is
+             * stored as it was, without a branch. If an earlier key of this
+             * group took the copy that was found, look for another. */
             if ((word ^ spots.print[j]) & slot)
                 taken = bly_cuckoo_take(&t, cuckoo_key_of(&t, keys, j), true);
             else
@@ -358,8 +359,8 @@ CUCKOO_CHANGE void bly_cuckoo_remove_avx512(const bly_cuckoo_table *table,
                                each + ngroups * 8);
 }
 
-/* The ways out of two full buckets: of each slot in turn, what is in it and
- * the other bucket of that. */
+/* The ways out of two full buckets: for each slot in turn, the fingerprint in
+ * it and its other bucket. */
 typedef struct cuckoo_ways {
     __m512i print, at;
 } cuckoo_ways;
@@ -412,8 +413,8 @@ BLY_EIGHT unsigned cuckoo_have_room(const cuckoo_lanes *c,
         c->highs);
 }
 
-/* For those of eight keys whose buckets are full: fetch where the ways lead.
- */
+/* For those of eight keys whose buckets are full: fetch the buckets to which
+ * the ways lead. */
 BLY_EIGHT void cuckoo_fetch_ways(const bly_cuckoo_table *t,
                                  const cuckoo_lanes *c,
                                  const cuckoo_slots *slots,
@@ -434,8 +435,8 @@ BLY_EIGHT void cuckoo_fetch_ways(const bly_cuckoo_table *t,
     }
 }
 
-/* Both buckets of key j are full. Where a way of one step leads to room, go
- * the first such; else search on. */
+/* Both buckets of key j are full. If a way of one step leads to room, take the
+ * first such; else search on. */
 BLY_EIGHT bool eight_make_room(const bly_cuckoo_table *t, const cuckoo_lanes *c,
                                const cuckoo_slots *slots,
                                const cuckoo_eight *keys, unsigned j)
@@ -458,8 +459,8 @@ BLY_EIGHT bool eight_make_room(const bly_cuckoo_table *t, const cuckoo_lanes *c,
     /* Lanes are in the order in which the search would put them into its queue,
      * so the result is the same to the bit as without AVX-512. */
     const unsigned first = (unsigned)__builtin_ctz(room);
-    /* Into the new place first, then over the old one: a fingerprint is never
-     * in neither. */
+    /* Write it to the new place first, then overwrite the old one: so the
+     * fingerprint is never missing from both. */
     bly_cuckoo_exchange(t, byte[first] * 8 + shift[first], 0,
                         (uint32_t)print[first]);
     bly_cuckoo_store(t,
@@ -468,8 +469,8 @@ BLY_EIGHT bool eight_make_room(const bly_cuckoo_table *t, const cuckoo_lanes *c,
     return true;
 }
 
-/* Groups between deciding and adding: the time that the ways of full buckets
- * have to arrive. */
+/* Groups between deciding and adding: the time for the ways out of full buckets
+ * to arrive. */
 #define CUCKOO_GROUPS_SOON 1
 
 CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
@@ -504,9 +505,9 @@ CUCKOO_CHANGE size_t bly_cuckoo_add_avx512(const bly_cuckoo_table *table,
         for (unsigned j = 0; j < 8; j++) {
             unsigned char *const p = t.data + from->byte[j];
             const uint64_t word = bly_load64(p), slot = from->slot[j];
-            /* Usually the slot is still empty. Else a key since has taken it,
-             * or there was none: then look at both buckets again, and only
-             * after that move others. */
+            /* Usually the slot is still empty. Otherwise another key has taken
+             * it since, or there was none: then look at both buckets again, and
+             * only after that move others. */
             if (slot && !(word & slot))
                 bly_store64(p, word | from->print[j]);
             else if (!bly_cuckoo_exchange_either(

@@ -42,7 +42,7 @@ BLY_EIGHT void finish(__m512i h, uint64_t *out)
     _mm512_storeu_si512(out, h);
 }
 
-/* Of so few bytes XXH64 is one step over the value and a final mixing. */
+/* For so few bytes XXH64 is one step over the value and a final mixing. */
 BLY_AVX512 void bly_xxh64_avx512(const unsigned char *at, size_t width,
                                  size_t n, uint64_t *out)
 {

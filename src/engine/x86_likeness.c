@@ -2,14 +2,14 @@
  * x86_likeness.c - words and minima, with AVX2 and AVX-512
  *
  * Words: a byte is a letter if, with bit 5 set, it is at most 25 above 'a', a
- * digit if at most 9 above '0', and of other scripts if its top bit is set; a
- * mask of comparisons is a bit a byte. AVX2 compares unsigned bytes by taking
- * the lesser.
+ * digit if at most 9 above '0', and part of another script if its top bit is
+ * set. A mask of comparisons has one bit per byte. AVX2 compares unsigned bytes
+ * by taking the lesser.
  *
  * Hashes: words are short and their lengths a coin flip, so that a branch on
- * them costs more than the hash. AVX-512 takes eight words at once, computes
- * what XXH3 does for 1 to 3, for 4 to 8 and for 9 to 16 bytes, and each takes
- * its own. Longer words are hashed one by one.
+ * them costs more than the hash. AVX-512 takes eight words at once and computes
+ * what XXH3 does for 1 to 3, for 4 to 8 and for 9 to 16 bytes; each word then
+ * takes the result for its own length. Longer words are hashed one by one.
  *
  * Bins: AVX-512 multiplies eight words of 64 bits at once and so makes eight
  * hashes; the bins then take them one by one, since two may share one. AVX2

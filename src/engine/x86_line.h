@@ -9,7 +9,8 @@
  * For k = 16 a word has two lanes, of 32 bits, and the shifts are by 32 bits.
  * AVX-512 holds the line in one register, AVX2 in two.
  *
- * For functions with these targets; elsewhere there are none.
+ * Only for functions with these targets; on other processors this file is
+ * empty.
  */
 #ifndef BLY_X86_LINE_H
 #define BLY_X86_LINE_H
@@ -90,10 +91,10 @@ BLY_EIGHT __m512i bly_line_mask_avx512(uint64_t g, uint64_t g2, unsigned k)
                              _mm512_sub_epi64(bit, first));
 }
 
-/* Looks for the mask in a line. Returns the mask of the words that lack a bit,
- * less one: where there are none that is ones from bit 8 on. Comparing the mask
- * with 0 would keep it in a mask register, and testing it there takes the unit
- * that the probe needs. */
+/* Looks for the mask in a line. Returns the bitmap of the words that lack a
+ * bit, minus one: if there are none, that is ones from bit 8 on. Comparing the
+ * mask with 0 would keep it in a mask register, and testing it there takes the
+ * unit that the probe needs. */
 BLY_EIGHT uint64_t bly_line_look_avx512(uint64_t *line, __m512i mask,
                                         unsigned k, bool add)
 {
@@ -121,10 +122,10 @@ BLY_EIGHT uint64_t bly_line_probe_avx512(uint64_t *line, uint64_t g,
 /* The probe where other threads may write to the line. It is read as a whole:
  * bits are only ever set, so whatever mixture of old and new words is seen, a
  * bit that is there was set. (In assembly, since for C that is a race.) Words
- * that lack a bit get it, each by one instruction that nobody comes between;
- * most lack none once a filter is half full. What was missing when the line was
- * read makes a key new: two threads that add one key at once may both find it
- * so, never neither. */
+ * that lack a bit get it, each by one atomic instruction; most lack none once a
+ * filter is half full. A key is new if a bit was missing when the line was
+ * read. So if two threads add the same new key at once, both may find it new,
+ * and at least one does. */
 BLY_EIGHT uint64_t bly_line_share_avx512(uint64_t *line, uint64_t g,
                                          uint64_t g2, unsigned k, bool add)
 {
@@ -147,17 +148,17 @@ BLY_EIGHT uint64_t bly_line_share_avx512(uint64_t *line, uint64_t g,
 }
 
 /* The probe of one key with k = 8, from its hash. For AVX-512, g is computed in
- * the vector: of the units for numbers only one multiplies and two shift, and
- * the hash of the key has kept them busy. */
+ * the vector: of the scalar units only one multiplies and two shift, and the
+ * hash of the key has kept them busy. */
 BLY_FOUR uint64_t bly_line_single_avx2(uint64_t *line, uint64_t h, bool add)
 {
     const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
     return bly_line_probe_avx2(line, g, 0, 8, add);
 }
 
-/* A constant in all words, by one load. Compilers make it in a register and
- * spread it from there, which is right where a loop keeps it, and takes a
- * twentieth of a call. */
+/* A constant in all words, by one load. Compilers make it in a scalar register
+ * and broadcast it from there. That is right if a loop keeps it, but here it
+ * takes a twentieth of a call. */
 BLY_EIGHT __m512i bly_eight_loaded(const uint64_t *constant)
 {
     __m512i all;

@@ -2,9 +2,9 @@
  * x86_peel.c - slots of eight keys at once, with AVX-512
  *
  * Segments, windows and slots are below 2^32, as bly_eight_scale() wants. The
- * slots of eight keys cost what those of one do. Cells are read one by one,
- * which takes fewer cycles than instructions that gather, and the sums of 64
- * keys are compared with their fingerprints at once.
+ * slots of eight keys cost as much as those of one. Cells are read one by one,
+ * which takes fewer cycles than gather instructions, and the sums of 64 keys
+ * are compared with their fingerprints at once.
  */
 #include "engine/peel.h"
 
@@ -18,10 +18,10 @@ typedef struct peel_layout {
     __m512i nshards, nslots, segment, range, mask;
     bool light;
     bool few; /* one shard, or 2, 4 or 8: by the highest three bits of h */
-    __m512i seeds, bases; /* then by these bits: the seed, the first slot */
+    __m512i seeds, bases; /* indexed by these bits: the seed, the first slot */
 } peel_layout;
 
-/* data NULL: shards are no concern. */
+/* data NULL: shards are not needed. */
 BLY_EIGHT peel_layout peel_layout_of(const bly_peel *p,
                                      const unsigned char *data, bool fuse)
 {
@@ -168,8 +168,8 @@ BLY_AVX512 void bly_peel_fill_avx512(const bly_peel *p, const uint64_t *words,
 
 /* A group of eight keys waits twice: until its slots, which were computed in
  * vectors, have gone through memory and can be read one by one, and then for
- * its cells, which have been fetched. PEEL_WAITING groups wait in all, and of
- * these PEEL_UNFETCHED for the first. A fetch whose address is still being
+ * its cells, which have been fetched. PEEL_WAITING groups wait in all,
+ * PEEL_UNFETCHED of them for their slots. A fetch whose address is still being
  * computed would take a place that others need. */
 #define PEEL_WAITING 8
 #define PEEL_UNFETCHED 2
@@ -221,8 +221,8 @@ BLY_EIGHT void prints_enter(const peel_layout *l, __m512i h, size_t at,
         _mm256_store_si256((__m256i *)(void *)to, _mm512_cvtepi64_epi32(print));
 }
 
-/* Fetch the cells of a key into L2. What is kept of a packed cell is its bit,
- * not its number. */
+/* Fetch the cells of a key into L2. For a packed cell the position of its first
+ * bit is kept, not its number. */
 BLY_EIGHT void prints_fetch(const prints_row *row, uint64_t (*slot)[8],
                             unsigned j, unsigned width, unsigned arity)
 {
@@ -233,8 +233,8 @@ BLY_EIGHT void prints_fetch(const prints_row *row, uint64_t (*slot)[8],
                            0, 2);
 }
 
-/* Add up the cells of a key. Each sum is stored by itself, hence volatile:
- * brought together in a register they take two instructions more. */
+/* Add up the cells of a key. volatile, so that each sum is stored by itself: to
+ * combine them in a register would take two more instructions. */
 BLY_EIGHT void prints_add_up(const prints_row *row, uint64_t (*slot)[8],
                              unsigned j, unsigned width, unsigned arity,
                              unsigned char *sums)
@@ -257,8 +257,8 @@ BLY_EIGHT void prints_add_up(const prints_row *row, uint64_t (*slot)[8],
         ((volatile uint32_t *)(void *)sums)[j] = (uint32_t)sum;
 }
 
-/* Which of 64 keys have their fingerprints as sums. Sums of packed cells have
- * bits of the next cells above theirs. */
+/* Which of 64 keys have sums that equal their fingerprints? Sums of packed
+ * cells have bits of the next cells above theirs. */
 BLY_EIGHT uint64_t prints_compare(const unsigned char *prints,
                                   const unsigned char *sums,
                                   const prints_row *row, unsigned width)
@@ -282,8 +282,8 @@ BLY_EIGHT uint64_t prints_compare(const unsigned char *prints,
     return bits;
 }
 
-/* Of a multiple of 64 keys, or, if `few` says so, of fewer than 64; then zeros
- * fill up the last group, a hash as good as any. */
+/* For a multiple of 64 keys or, if `few` is set, for fewer than 64; then the
+ * last group is filled up with zeros, which are hashes as good as any. */
 BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
                                  unsigned cell_bits, unsigned width,
                                  const uint64_t *h, size_t n, uint64_t *maybe,
@@ -294,7 +294,8 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
     const peel_layout l = peel_layout_of(p, data, fuse);
     prints_row row = { .bits = cell_bits };
     peel_waiting w;
-    /* Slots lack their i segments, which are added here once for all keys. */
+    /* The i segments missing from the slots are added here, once for all
+     * keys. */
     for (unsigned i = 0; i < arity; i++) {
         row.at[i] = data + bly_peel_head(p->nshards) + i * p->segment * width;
         row.first[i] = i * p->segment * cell_bits;
@@ -346,7 +347,7 @@ _Static_assert(PEEL_WAITING == 8, "the first 64 keys are entered together");
      : cell_bits == 32 ? HAS_WIDTH(4, arity, fuse, few) \
                        : HAS_WIDTH(0, arity, fuse, few))
 
-/* Three slots, as nearly all have. */
+/* Three slots, the usual number. */
 BLY_AVX512 static __attribute__((noinline)) void
 prints_has_few(const bly_peel *p, const unsigned char *data, unsigned cell_bits,
                const uint64_t *h, size_t n, uint64_t *maybe)
@@ -357,7 +358,7 @@ prints_has_few(const bly_peel *p, const unsigned char *data, unsigned cell_bits,
         HAS(3, false, true);
 }
 
-/* Fewer keys are asked one by one sooner. */
+/* Fewer keys are faster one by one. */
 #define PRINTS_FEW 8
 
 BLY_AVX512 size_t bly_peel_prints_avx512(const bly_peel *p,

@@ -47,7 +47,7 @@ AVX2 void bly_ribbon_ask_avx2(const bly_ribbon_layer *l,
     bly_ribbon_ask_with(l, data, h, n, rest, maybe, first, ahead, four_avx2);
 }
 
-/* As the portable one; a group of four planes is a vector. */
+/* Like the portable one; a group of four planes is a vector. */
 static inline AVX2 __attribute__((always_inline)) void
 substitute_groups(const bly_ribbon_layer *l, const uint64_t *rows,
                   const uint64_t *prints, uint64_t *words, unsigned ngroups)
@@ -142,8 +142,9 @@ BLY_EIGHT void ribbon_find_eight(const bly_ribbon_layer *l,
         _mm512_slli_epi64(word, 3));
     const __m512i planes = _mm512_mask_add_epi64(
         width, _mm512_cmpge_epu64_mask(b, wide), width, one);
-    /* A row that starts with its block lies in that alone. The block is then
-     * its own neighbour, since the next one may be behind the end. */
+    /* A row that starts where its block starts lies in that block alone. Then
+     * the block serves as its own neighbour, since the next one may lie past
+     * the end. */
     const __m512i y = _mm512_mask_add_epi64(x, _mm512_test_epi64_mask(s, s), x,
                                             _mm512_slli_epi64(planes, 3));
     __m512i row = _mm512_mullo_epi64(u, bly_eight_all(BLY_RIBBON_ROW_C));
@@ -226,8 +227,8 @@ BLY_EIGHT void ribbon_add_up(const ribbon_eight *keys, unsigned j,
     }
 }
 
-/* Which of eight keys were bumped. A bound is the last of four bytes, since
- * what lies before can be read and what lies behind cannot. */
+/* Which of eight keys were bumped? A bound is read as the last of four bytes,
+ * since bytes before it can be read, but bytes behind it perhaps not. */
 BLY_EIGHT __mmask8 ribbon_bumped(const bly_ribbon_layer *l,
                                  const unsigned char *data,
                                  const ribbon_eight *keys)
@@ -282,13 +283,14 @@ BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
         const bool fetch = ahead && next < entered;
         for (unsigned j = 0; fetch && j < 8; j++)
             ribbon_fetch_eight(&ring[next % EIGHT_WAITING], j, nplanes);
-        /* Bytes above the planes stay 0, and nobody needs them. */
+        /* Bytes above the planes stay 0, and are not needed. */
         for (unsigned j = 0; j < 8; j++)
             ribbon_add_up(keys, j, 0, early ? 8 : nplanes,
                           (unsigned char *)&sums[j]);
         __mmask8 right = ribbon_right(keys, sums, early ? 0xff : -1);
         if (early && right) {
-            /* Many are there: all of them, which needs no branch per key. */
+            /* Many keys are still possible: do all of them, which needs no
+             * branch per key. */
             if (right & (right - 1))
                 for (unsigned j = 0; j < 8; j++)
                     ribbon_add_up(keys, j, 8, nplanes,
@@ -320,7 +322,8 @@ BLY_EIGHT void ribbon_ask_eights(const bly_ribbon_layer *layer,
     rest->n = nbumped;
 }
 
-/* Any number of planes: by itself, or the frequent ones below suffer. */
+/* Any number of planes. Not inlined, which would slow down the common ones
+ * below. */
 BLY_AVX512 static __attribute__((noinline)) void
 ribbon_ask_any(const bly_ribbon_layer *l, const unsigned char *data,
                const uint64_t *h, size_t n, bly_ribbon_keys *rest,

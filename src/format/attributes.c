@@ -1,9 +1,8 @@
 /*
- * attributes.c - whom a file belongs to, who may use it, and what is noted on
- * it
+ * attributes.c - owner, access rights and extended attributes of a file
  *
- * A file that is replaced is a new file: what the old one had beside its bytes
- * is carried over here, or the replacement is refused.
+ * A replaced file is a new file: what the old one had besides its bytes is
+ * carried over here, or the replacement is refused.
  *
  *     user.*            kept, or refused
  *     system.*          kept, or refused: lists of access rights, above all
@@ -20,17 +19,17 @@
  *                       access control list, which would then speak of another
  *                       group, the call is refused
  *
- * The order matters, since at no moment may the new file be more open than the
- * old one. It is closed to everybody but its owner first (0600), which in a
- * folder with a default list also closes the entries that the file inherited:
- * the bits of the group are the mask of such a list. Attributes come next,
- * while the file is still the caller's; then owner and group; then the old list
- * takes the place of the inherited one, or that is removed; and only then, with
- * no foreign entry left for a mask to open, come the permission bits.
+ * The order matters, since the new file must never be more open than the old
+ * one. First it is closed to everybody but its owner (0600). In a folder with a
+ * default list, this also disables the entries that the file inherited, because
+ * the group bits are the mask of such a list. Attributes come next, while the
+ * file is still the caller's; then owner and group; then the old list takes the
+ * place of the inherited one, or that is removed; and only then, with no
+ * foreign entry left for a mask to open, come the permission bits.
  *
- * Whoever may write the old file may have put anything on it. The kernel bounds
- * a list of names and a value at 64 KiB each; all values together are bounded
- * here.
+ * Anyone who may write to the old file may have given it any attributes. The
+ * kernel bounds a list of names and a value at 64 KiB each; all values together
+ * are bounded here.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -54,7 +53,7 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* What errno says of an attribute that is not there, or cannot be. */
+/* Does errno say that an attribute is not there, or cannot be? */
 static bool absent(int err)
 {
     return err == ENODATA || err == EOPNOTSUPP || err == ENOSYS;
@@ -93,7 +92,7 @@ typedef struct carrying {
     size_t total;         /* of the values so far */
 } carrying;
 
-/* Whether `to` has this value already. */
+/* Does `to` have this value already? */
 static bool has_value(const carrying *c, const char *attribute, size_t n)
 {
     unsigned char *const there = c->value + VALUE_MOST;
@@ -179,8 +178,8 @@ static bly_status carry_rights(carrying *c, const struct stat *old)
         return st;
     if (!listed && fremovexattr(c->to, ACCESS_LIST) && !absent(errno))
         return cannot(c->name, errno);
-    /* The group and the others change places, in part: what only one of them
-     * could do nobody can. */
+    /* Members of the old group may now count as others, and the other way
+     * round. So rights that only one of the two had are dropped. */
     if (!group_kept)
         mode = (mode & 0700) | ((mode & mode >> 3 & 07) * 011);
     return fchmod(c->to, mode) ? cannot(c->name, errno) : BLY_OK;

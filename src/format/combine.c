@@ -9,8 +9,8 @@
  *     get() -> | header | piece | piece | ... | piece |  end
  *              fits dst?  sum, merge_part()        sum right?
  *
- * That the sum is wrong is known at the end, when dst has changed already. So a
- * dst for which this failed is worth nothing, and its owner frees it.
+ * A wrong sum is found only at the end, when dst has changed already. So if
+ * this fails dst is useless, and its owner must free it.
  */
 #include <string.h>
 
@@ -22,7 +22,8 @@
 #include "format/record.h"
 #include "kinds/filter.h"
 
-/* Whole cells of any kind (kind.h), of which L2 holds them and those of dst. */
+/* Whole cells of any kind (kind.h), few enough that L2 holds them and those of
+ * dst. */
 #define PIECE_BYTES (390 * BLY_PART_UNIT)
 
 typedef bly_status combine_part(bly_filter *dst, const bly_part *p);
@@ -90,10 +91,10 @@ static bly_status combine_whole(begun_source *begun, bly_combination how,
 typedef struct payload {
     const bly_source *src;
     uint64_t header, end; /* bytes before it, and to its end */
-    bly_summing sum;      /* of all, or where there is a table, of this block */
+    bly_summing sum;      /* of all; if there is a table, of this block */
     uint64_t at;
     bly_block table;
-    bly_status status; /* why a piece was not to be had */
+    bly_status status; /* why a piece could not be read */
 } payload;
 
 /* Sum up the n bytes that follow, and compare each block that ends in them. */
@@ -157,14 +158,14 @@ static bly_status get_table(payload *p, const bly_record *rec,
     return st;
 }
 
-/* What is wrong with a coded payload: what kept it from coming, if anything. */
+/* The failure of a coded payload: the reading error, if there was one. */
 static bly_status coded_wrong(const payload *p)
 {
     return p->status ? p->status
                      : bly_damaged("the coded payload cannot be decoded");
 }
 
-/* The payload of `from`, a filter without data, into dst. */
+/* Combine the payload of `from`, a filter without data, into dst. */
 static bly_status combine_pieces(const bly_source *src, combine_part *combine,
                                  const bly_record *rec, const bly_filter *from,
                                  bly_filter *dst)
@@ -219,7 +220,7 @@ static bly_status combine_end(const bly_source *src, const bly_filter *dst)
         return st;
     if (got)
         return bly_damaged("bytes follow the end of the filter");
-    /* What is wrong with the source is wrong with the result, if it matters. */
+    /* If the source is invalid in a way that matters, so is the result. */
     if (dst->kind->check && !dst->kind->check(dst))
         return bly_damaged("its contents cannot come from its kind");
     return BLY_OK;
@@ -251,7 +252,7 @@ static bly_status shell_of_record(const bly_record *rec, const bly_mem *mem,
     return st;
 }
 
-/* As many bytes as the header has, which is known by its beginning. */
+/* Read the bytes of the header; its beginning tells how many there are. */
 static bly_status get_header(const bly_source *src, unsigned char *page,
                              size_t *ngot, bool *whole)
 {
@@ -278,7 +279,8 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
     bly_status st = get_header(src, page, &begun.nbytes, &whole);
     if (st)
         return st;
-    /* The reader says what it is; and a compact file is small. */
+    /* Leave these to the reader: it says what is wrong, and a compact file is
+     * small. */
     if (!whole || bly_compact_begins(page, begun.nbytes))
         return combine_whole(&begun, how, dst);
     st = bly_record_decode(page, &rec);

@@ -6,9 +6,9 @@
 
 #include "format/reader.h"
 
-/* Make dst the union or the intersection with the filter that is all there is
- * in src, of which get() is used. The caller has seen to it that the kind of
- * dst can, and that dst may be changed. */
+/* Make dst its union or intersection with the only filter in src, which is read
+ * by get(). The caller has checked that the kind of dst can do this, and that
+ * dst may be changed. */
 bly_status bly_source_combine(const bly_source *src, bly_combination how,
                               bly_filter *dst);
 

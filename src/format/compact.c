@@ -6,11 +6,11 @@
  * and state are cut off behind the last that is not 0, so that a filter has one
  * compact file, as it has one of every other form.
  *
- * A rate is mostly what the formula of the kind gives for the shape, and is
- * left out then; a real that somebody chose has few decimal digits, and is
- * written with them; and a layer that differs from the one before it in what
- * was added to it has nothing else. Files from before that was so (`former`)
- * are without FORM_BRIEF, and so they stay.
+ * A rate that equals the kind's formula for the shape, as most do, is left out.
+ * A real that a person chose has few decimal digits, and is written in decimal.
+ * For a layer that differs from the one before it only in what was added,
+ * nothing else is written. Older files (`former`) do not do this. They lack
+ * FORM_BRIEF, and are written again in their old form.
  */
 #include <string.h>
 
@@ -32,11 +32,11 @@ enum {
     FORM_OLD = 15
 };
 
-/* In place of a kind, which has no such number: as the layer before it. */
+/* In place of the number of a kind, which is never 0: like the layer before. */
 #define SAME_AGAIN 0
 
-/* A formula may take long for a filter that is fuller than any was planned: a
- * forger's. */
+/* A formula may take long for a forged filter that is fuller than any plan
+ * would make it. */
 #define FORMULA_MOST_ITEMS 65536
 
 enum { AT_COMPACT_VERSION = 8, AT_COMPACT_SPAN = 12 };
@@ -62,8 +62,9 @@ static const double powers_of_ten[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5,
 enum { POWERS = sizeof powers_of_ten / sizeof powers_of_ten[0] };
 #define MOST_DIGITS (1u << 21) /* a number of three bytes at most */
 
-/* Of the first byte of a real. Those of 0 and more are their eight bytes,
- * highest first: the highest bit, which is the sign, is clear. */
+/* Values of the first byte of a real. A real that is not negative may be its
+ * eight bytes, highest first: then the highest bit, which is the sign, is
+ * clear. */
 #define REAL_DECIMAL 0x80 /* and e below it; m follows */
 #define REAL_WHOLE 0xff   /* eight bytes follow */
 
@@ -115,8 +116,8 @@ static unsigned char *put_shape(unsigned char *p, const bly_record *r)
     return p;
 }
 
-/* What the formula gives; NAN where it is not asked. Layers are planned by
- * their kind alone. */
+/* The rate by the formula; NAN if the formula is not used. Layers are planned
+ * by their kind alone. */
 static double formula_rate(const bly_record *r, bool root)
 {
     const double n = (double)r->items;
@@ -130,7 +131,7 @@ static bool is_plain_hash(const bly_record *r)
     return r->hash_id == BLY_HASH_XXH3 && r->seed == 0;
 }
 
-/* Is r as the layer before it but for what was added? */
+/* Is r like the layer before it, except for what was added? */
 static bool is_same_again(const bly_record *r, const bly_record *before)
 {
     return before && !r->former && r->kind == before->kind && !r->nlayers &&
@@ -203,8 +204,8 @@ size_t bly_compact_encode(const bly_record *r, bool root,
 
 /* ----------------------------------------------------------------- reading */
 
-/* What is left of a header; `wrong` once it was too little, or holds what is
- * never written. */
+/* The rest of a header; `wrong` is set once it was too short, or holds
+ * something that is never written. */
 typedef struct head_input {
     const unsigned char *at;
     size_t left;
@@ -287,7 +288,7 @@ size_t bly_compact_span(const unsigned char *prefix, bool root)
     return n > least && n <= BLY_PAGE ? n : 0;
 }
 
-/* A layer that is as the one before it. */
+/* Decode a layer that is like the one before it. */
 static bly_status decode_again(head_input *in, const bly_record *before,
                                bly_record *out)
 {
@@ -347,7 +348,7 @@ static bly_status decode_fields(head_input *in, unsigned form,
     return st;
 }
 
-/* Would the n bytes of a header be written so? */
+/* Are the n bytes of a header exactly those that would be written? */
 static bool is_canonical(const unsigned char *head, size_t n,
                          const bly_record *r, bool root,
                          const bly_record *before)

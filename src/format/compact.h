@@ -1,18 +1,18 @@
 /*
  * compact.h - the header of a compact .bly file
  *
- * Small filters are what rows, packets and caches carry: a page before 120
- * bytes would be most of them. A compact file has the same records, each with
- * a header in which numbers take as many bytes as they need, one after another,
- * and one checksum behind all of them:
+ * Rows of tables, packets and caches carry small filters, and a header of a
+ * page before 120 bytes of payload would be most of the file. A compact file
+ * has the same records, each with a header in which numbers take as many bytes
+ * as they need, one after another, and one checksum behind all of them:
  *
  *     +--------+---------+--------+---------+-----+-----+
  *     | header | payload | header | payload | ... | sum |
  *     +--------+---------+--------+---------+-----+-----+
  *     |<----- root ----->|<---- layer 0 --->|
  *
- * It cannot be mapped: it is read, and checked whole. docs/format.md is
- * normative.
+ * It cannot be mapped: it is always read and checked as a whole. docs/format.md
+ * is normative.
  */
 #ifndef BLY_COMPACT_H
 #define BLY_COMPACT_H
@@ -22,7 +22,7 @@
 #define BLY_COMPACT_VERSION 3
 #define BLY_COMPACT_SUM 8 /* bytes behind the last record */
 
-/* As much of a header as tells how long it is. */
+/* How many bytes of a header are enough to tell its length. */
 static inline size_t bly_compact_prefix(bool root)
 {
     return root ? 14 : 2;
@@ -36,9 +36,9 @@ bool bly_compact_begins(const unsigned char *bytes, size_t n);
  * that length. */
 size_t bly_compact_span(const unsigned char *prefix, bool root);
 
-/* The header for a record, and how many bytes it has. Of the payload's sum it
- * knows nothing. before: of the layer before it, of the same filter; NULL where
- * there is none. */
+/* The header for a record, and how many bytes it has. It does not contain the
+ * sum of the payload. before: the record of the layer before it, in the same
+ * filter; NULL if there is none. */
 size_t bly_compact_encode(const bly_record *r, bool root,
                           const bly_record *before,
                           unsigned char buf[BLY_PAGE]);

@@ -1,16 +1,17 @@
 /*
- * delta.c - from one version of a filter to the next: writing it
+ * delta.c - deltas from one version of a filter to the next: writing
  *
- * Memory is bits, whatever the kind, and two versions of one shape differ in
- * some of them: the flipped positions, as gaps in Rice's code (rice.c), are
- * what a delta holds for each record, beside the few numbers of a header that
- * may have changed. The new version whole is what remains where shapes differ
- * (a scalable filter that grew a layer), and where so many bits flipped that
- * it is shorter, coded or as it is. The shortest is written.
+ * Whatever the kind, memory is bits, and two versions of one shape differ in
+ * some of them. For each record a delta holds the positions of the flipped
+ * bits, as gaps in Rice's code (rice.c), and the few numbers of a header that
+ * may have changed. If the shapes differ (a scalable filter that grew a layer),
+ * the delta holds the whole new version, coded or not. It also does if so many
+ * bits flipped that this is shorter. The shortest form is written.
  *
- * What starts a delta is the identity of a version, and a receiver that has
- * another one refuses it: positions are toggled, so that applied twice, or to
- * the wrong version, they would give a filter that is wrong and looks right.
+ * A delta names the version that it starts from, and a receiver that has
+ * another version refuses it. Bits are toggled, so a delta that is applied
+ * twice, or to the wrong version, would give a filter that is wrong and looks
+ * right.
  */
 #include <math.h>
 #include <string.h>
@@ -31,9 +32,9 @@ static const unsigned char delta_magic[8] = { 0x89, 'B',  'L',  'D',
 
 /* --------------------------------------------------------------- identity */
 
-/* A record as it counts for a version, behind the sum of those before it. Not
- * in it: items, rate and the number of additions, which tell of the filter and
- * change no answer. */
+/* The sum of a record for the identity of a version, chained to the sum of
+ * those before it. It leaves out items, rate and the number of additions, which
+ * describe the filter but change no answer. */
 static uint64_t version_sum(const bly_filter *f, uint64_t before)
 {
     unsigned char block[8 * (7 + BLY_MAX_PARAMS + BLY_STATE_WORDS)];
@@ -149,7 +150,7 @@ void bly_delta_tell_flips(uint64_t d, uint64_t m, bly_delta *info)
 
 /* ------------------------------------------------------------------- gaps */
 
-/* Do their records lie side by side? */
+/* Do their records correspond one to one? */
 static bool same_layout(const bly_filter *a, const bly_filter *b)
 {
     if (a->kind != b->kind || a->nlayers != b->nlayers || !bly_same_shape(a, b))
@@ -289,7 +290,7 @@ bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
         bly_keyings_fit(bly_filter_keying(from), bly_filter_keying(to));
     if (st)
         return st;
-    /* Of a mapped file only the header was looked at. */
+    /* For a mapped file only the header has been checked so far. */
     st = bly_verify(from);
     if (!st)
         st = bly_verify(to);
@@ -298,7 +299,7 @@ bly_status bly_delta_write_sized(const bly_filter *from, const bly_filter *to,
     bly_delta_header h = { .from = bly_version_id(from),
                            .to = bly_version_id(to) };
     bly_delta told = { 0 };
-    /* Metadata do not travel: they are the receiver's. */
+    /* Metadata are not sent: the receiver keeps its own. */
     bly_filter bare;
     bly_extra extra;
     bly_filter_bare(to, &bare, &extra);

@@ -52,7 +52,7 @@ typedef struct bly_delta_header {
 void bly_delta_encode(const bly_delta_header *h,
                       unsigned char bytes[DELTA_HEADER]);
 
-/* Sees bytes from outside. */
+/* The bytes may come from an untrusted source. */
 bly_status bly_delta_decode(const unsigned char bytes[DELTA_HEADER],
                             bly_delta_header *out);
 

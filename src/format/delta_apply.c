@@ -1,13 +1,13 @@
 /*
- * delta_apply.c - from one version of a filter to the next: reading it
+ * delta_apply.c - deltas from one version of a filter to the next: reading
  *
- * Nothing is believed. The header must match its checksum and start from the
- * version that the filter is at; nothing else is read before that. Gaps are
- * shorter than the filter itself, so a size that lies costs no more memory than
- * that, and flip the bits of a copy; a whole version is read like any other
- * file. Then the new filter must be one that its kind could have made, as after
- * a load, and the version that the delta promised: only then does it take the
- * place of the old one, which until then is untouched.
+ * Nothing is trusted. The header must match its checksum and start from the
+ * version of the filter; nothing else is read before that. Gaps are shorter
+ * than the filter itself, so a wrong size costs no more memory than that. They
+ * flip the bits of a copy; a whole version is read like any other file. Then
+ * the new filter must be one that its kind could have made, as after a load,
+ * and the version that the delta promised. Only then does it replace the old
+ * one, which is untouched until then.
  */
 #include <math.h>
 #include <string.h>

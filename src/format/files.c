@@ -1,8 +1,8 @@
 /*
  * files.c - filters and deltas in files: save, open, update
  *
- * What the bytes are is in writer.c and reader.c, how a file is replaced in
- * replace.c; here the two meet.
+ * writer.c and reader.c define the bytes, and replace.c replaces files; here
+ * the two meet.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -317,7 +317,7 @@ static bly_status target_lock(const char *path, const bly_access *how,
             return bly_io_fail(path, "read", errno);
         if (st != BLY_EBUSY)
             return st;
-        /* Somebody else made it first: that one counts. */
+        /* Another process made it first: use that one. */
         bly_target_close(t);
     }
 }

@@ -1,9 +1,9 @@
 /*
- * folder.c - folders that last
+ * folder.c - making folders that survive a power cut
  *
- * A file that is synced, in a folder that is synced, is lost in a power cut all
- * the same if the folder's own name was not on disk yet. So the folder that a
- * new one is made in is synced before anything is put into the new one.
+ * Even if a file and its folder are synced, the file is lost in a power cut if
+ * the folder's own name was not on disk yet. So when a folder is made, its
+ * parent is synced before anything is put into the new folder.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64

@@ -3,23 +3,23 @@
  *
  * The whole file is mapped once, for reading; the root owns the mapping and
  * every record's data points into it. Opening reads the headers and no
- * payload, so it takes no longer for a large filter than for a small one; a
- * question pages in what it touches, and processes share those pages. Where the
- * file has sums of blocks, those that a question depends on are compared before
- * it is answered, each once (core/sums.h, reach() of kind.h). Coded files
- * cannot be used so; for them it is only another way to read.
+ * payload, so it takes no longer for a large filter than for a small one; A
+ * query pages in what it touches, and processes share those pages. If the file
+ * has sums of blocks, the blocks that a query depends on are checked before it
+ * is answered, each once (core/sums.h, reach() of kind.h). Coded files cannot
+ * be used in place; for them this is only another way to read.
  *
- * How much the kernel reads ahead matters, since questions go anywhere. By
- * default a fault on a page that is not in memory brings in the 128 KiB
- * around it. For a filter that fits in memory that is welcome: the rest will
- * be asked for too, and is there after a thirty-second of the faults; and
- * whoever reads all of it (statistics, merging, the checksum) needs it. For
- * one that does not fit, 31 of 32 pages only push out others that are as
- * likely to be asked for. That is worse where the disk is set to read farther
- * ahead: with 8 MiB, a filter of 240 MiB in a container of 64 took 4.3 ms a
- * key; with one page a fault it takes 0.04. So a map of more than half of the
- * memory that the process may use is told that access is random (MADV_RANDOM),
- * and others are left alone.
+ * How much the kernel reads ahead matters, since queries go anywhere. By
+ * default a fault on a page that is not in memory brings in the 128 KiB around
+ * it. For a filter that fits in memory that is welcome: the other pages will be
+ * needed too, and all are there after a thirty-second of the faults; and
+ * functions that read all of it (statistics, merging, the checksum) need it
+ * anyway. For a filter that does not fit, 31 of 32 pages only push out others
+ * that are as likely to be needed. That is worse if the disk is set to read
+ * farther ahead: with 8 MiB, a filter of 240 MiB in a container of 64 MiB took
+ * 4.3 ms per key; with one page per fault it takes 0.04. So a map of more than
+ * half of the memory that the process may use is told that access is random
+ * (MADV_RANDOM), and others are left alone.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -36,7 +36,7 @@
 #include "format/replace.h"
 #include "kinds/filter.h"
 
-/* For which the memory is not worth asking for. */
+/* Below this it is not worth finding out how much memory there is. */
 #define MAP_SMALL (1 << 20)
 
 static bool exceeds_memory(size_t nbytes)
@@ -44,7 +44,7 @@ static bool exceeds_memory(size_t nbytes)
     return nbytes > MAP_SMALL && nbytes > bly_memory_limit() / 2;
 }
 
-/* Every question goes anywhere, and brings in a page; comparing a block brings
+/* Queries go anywhere, and each brings in a page; but comparing a block brings
  * in all of its pages at once. */
 static void fetch_blocks(bly_filter *f)
 {
@@ -81,7 +81,7 @@ static bly_status map_file(bly_file *in, const char *path,
         munmap(map, nbytes);
         return bly_named_fail(st, path);
     }
-    /* Decoded, or at least read, into memory of its own? */
+    /* Was it decoded, or read, into memory of its own? */
     if ((*out)->coded || (*out)->compact) {
         munmap(map, nbytes);
         return BLY_OK;
@@ -110,7 +110,7 @@ bly_status bly_map_sized(const char *path, const bly_access *how,
     return bly_file_with(map_file, path, how, out, size);
 }
 
-/* All of it, whatever was seen of it before. */
+/* Check all of it, whatever was checked before. */
 static bly_status verify_payload(const bly_filter *f)
 {
     struct bly_sums *const sums = bly_filter_sums(f);

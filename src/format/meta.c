@@ -1,8 +1,8 @@
 /*
- * meta.c - the metadata of a file: what its owner says of its keys
+ * meta.c - the metadata of a file: what its owner says about its keys
  *
- * A filter holds the entries as they stand in the file. Setting one makes them
- * anew: those below it, the new one, those above it.
+ * A filter holds the entries as they are in the file. To set one, all are
+ * written anew: those below it, the new one, those above it.
  */
 #include <string.h>
 
@@ -28,8 +28,8 @@ typedef struct meta_entry {
     bly_bytes is;
 } meta_entry;
 
-/* The entry at *at, which moves behind it. False at the end, and where it does
- * not fit: then *at is not n. */
+/* Read the entry at *at, and move *at behind it. False at the end, or if the
+ * entry does not fit: then *at is not n. */
 static bool next_entry(const unsigned char *bytes, size_t n, size_t *at,
                        meta_entry *out)
 {
@@ -60,8 +60,8 @@ static int compare_entries(const meta_entry *a, const meta_entry *b)
 
 /* ------------------------------------------------------------------- text */
 
-/* The bytes of the character at p, of which n can be read, and which one it is;
- * 0 if it is none. */
+/* Decode the character at p, where n bytes can be read. Returns its length, or
+ * 0 if it is not valid. */
 static size_t utf8_char(const unsigned char *p, size_t n, uint32_t *out)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -287,8 +287,8 @@ static bly_status may_set(const bly_filter *f)
                        : BLY_OK;
 }
 
-/* Put e in the place of what it replaces: the entry of its tag, or the pair of
- * its name. Without `keep` it only goes. */
+/* Replace an entry by e: the entry with the same tag, or the pair with the same
+ * name. Without `keep` the old entry is only removed. */
 static bly_status meta_set(bly_filter *f, const meta_entry *e, bool keep,
                            bly_keying keying)
 {
@@ -411,7 +411,8 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
                             bly_status (*op)(bly_filter *dst,
                                              const bly_filter *src))
 {
-    /* What may fail is done on a filter that has nothing but the metadata. */
+    /* Whatever may fail is done on a filter that has nothing but the
+     * metadata. */
     const bly_shape none = { .nbytes = 0 };
     const bly_setting set = bly_setting_of(dst);
     bly_filter *next;
@@ -426,7 +427,8 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
     if (!st)
         st = op(dst, src);
     if (!st && next->extra->meta) {
-        /* op() may have made dst another filter, with a place for them. */
+        /* op() may have turned dst into another filter, which has a place for
+         * metadata. */
         bly_meta *const was = dst->extra->meta;
         dst->extra->meta = next->extra->meta;
         next->extra->meta = was;

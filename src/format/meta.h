@@ -1,5 +1,5 @@
 /*
- * meta.h - the metadata of a file: what its owner says of its keys
+ * meta.h - the metadata of a file: what its owner says about its keys
  *
  * A block of entries in the header of the root: the type of the keys and how
  * they were normalised, a note, and pairs of names and values.
@@ -7,18 +7,18 @@
  *     | entry | entry | ...            an entry: | tag | bytes n | n bytes |
  *                                                  2      2
  *
- * Entries ascend by tag, and those of one tag by their bytes, so that what is
- * said has one form. A tag that is not known is skipped, and kept when the
- * filter is written again, unless its highest bit says that whoever does not
- * know it would answer wrongly. docs/format.md is normative.
+ * Entries ascend by tag, and those of one tag by their bytes, so that the same
+ * statements always have the same bytes. An unknown tag is skipped, and kept
+ * when the filter is written again, unless its highest bit says that a reader
+ * that does not know it would answer wrongly. docs/format.md is normative.
  */
 #ifndef BLY_META_H
 #define BLY_META_H
 
 #include "kinds/kind.h"
 
-/* Bytes of all entries; with their length before them they leave a hundred of
- * the header to what is to come. */
+/* Bytes of all entries; with their length before them they leave a hundred
+ * bytes of the header for the future. */
 #define BLY_META_MOST 3696
 #define BLY_META_LENGTH 4 /* bytes of the length */
 
@@ -40,8 +40,8 @@ bly_status bly_meta_check(const unsigned char *at, size_t n,
 /* Can keys be like that? BLY_EINVAL if not. */
 bly_status bly_keying_check(bly_keying keying);
 
-/* Let dst, unless it says something of its keys itself, say of them what src
- * does, with which it is combined. */
+/* If dst says nothing about its keys, give it what src says, with which it is
+ * combined. */
 bly_status bly_meta_adopt(bly_filter *dst, const bly_filter *src);
 
 /* The same together with op, which makes dst the combination of both: all or

@@ -1,31 +1,30 @@
 /*
  * reader.c - the bytes of a .bly file to a filter, from any source
  *
- * Nothing is believed. A header must match its checksum and be one that
- * its kind could have written (record.c). Memory is asked for only when the
- * source is known to hold as many bytes, or, where its size is unknown, in
- * steps that double as bytes arrive: a header that lies about its size costs
- * a MiB, or three times what was really there. Then the payload must match
- * its checksum, the bytes between records must be zero, nothing may follow
- * the last one, and the kind has its say: sound() about state and layers,
- * check() about the data.
+ * Nothing is trusted. A header must match its checksum and be one that its kind
+ * could have written (record.c). Memory is allocated only when the source is
+ * known to hold as many bytes or, if its size is unknown, in steps that double
+ * as bytes arrive. So a header that lies about its size costs a MiB, or three
+ * times what was really there. Then the payload must match its checksum, the
+ * bytes between records must be zero, nothing may follow the last one, and the
+ * kind must accept it: sound() judges state and layers, check() the data.
  *
- * Checksums find accidents; whoever forges a file computes them anew. So what
- * comes after them is what makes a filter safe to use, and they are only what
- * makes it right.
+ * Checksums find accidents, but a forger computes them anew. So it is the later
+ * checks that make a filter safe to use; checksums only make sure that it is
+ * right.
  *
- * A coded payload comes into memory as it is stored, and is decoded when its
- * checksum was right. The size of what it becomes is in the header, whatever
- * the stream says; and since a stream has a byte for 1024 of those at least,
- * that memory too is bounded by the bytes that were there.
+ * A coded payload is read into memory as it is stored, and decoded if its
+ * checksum is right. The decoded size is in the header, whatever the stream
+ * says. Since a stream has at least one byte for 1024 decoded bytes, that
+ * memory too is bounded by the bytes that were there.
  *
- * A mapped file takes the same way but for its payloads, which are not read:
- * block by block when they are asked, where the file has a table of sums
- * (core/sums.h), and else by bly_verify() on demand. Coded ones are, and the
- * filter does not need the file any more.
+ * A mapped file goes the same way, except that its payloads are not read now.
+ * They are checked block by block as queries reach them, if the file has a
+ * table of sums (core/sums.h), and otherwise by bly_verify() on demand. Coded
+ * payloads are read, and then the filter does not need the file any more.
  *
- * What a mapped file says may change while it is looked at. So headers and
- * tables are copied first, checked in the copy, and used from there.
+ * A mapped file may change while it is being read. So headers and tables are
+ * copied first, and the copies are checked and used.
  */
 #include <string.h>
 
@@ -39,7 +38,7 @@
 #include "format/record.h"
 #include "kinds/filter.h"
 
-/* What is asked for first where the size is unknown. */
+/* The first allocation if the size is unknown. */
 #define FIRST_STEP ((uint64_t)1 << 20)
 
 typedef struct reader {
@@ -121,8 +120,8 @@ static bly_status fetch_compact(reader *r, bool root, const bly_record *before,
                                    out);
 }
 
-/* The next header into page, which holds the metadata of out; before: what the
- * layer before it says, or NULL. */
+/* Read the next header into page, into which out->meta points; before: the
+ * record of the layer before it, or NULL. */
 static bly_status fetch_record(reader *r, const bly_record *before,
                                unsigned char page[BLY_PAGE], bly_record *out)
 {
@@ -161,7 +160,7 @@ static bly_status fetch_record(reader *r, const bly_record *before,
     return ends_early(r, start + BLY_SHORT_HEADER);
 }
 
-/* Up to where the next record starts there are zeros. */
+/* Read the zeros up to where the next record starts. */
 static bly_status fetch_padding(reader *r)
 {
     unsigned char pad[BLY_PAGE];
@@ -218,7 +217,8 @@ static bly_status fetch_body(reader *r, bly_filter *f)
     const uint64_t nbytes = f->shape.nbytes;
     const bly_mem *const mem = bly_filter_mem(f);
     bly_block block;
-    /* As much as a source may claim to have, and does not. */
+    /* The source really has the bytes, or there are so few that a lie does not
+     * matter. */
     if (r->src->nbytes != BLY_SIZE_UNKNOWN || nbytes <= FIRST_STEP) {
         const bly_status st = bly_filter_body(f);
         return st ? st : fetch_all(r, f->data, (size_t)nbytes);
@@ -254,8 +254,8 @@ static bly_status fetch_coded(reader *r, const bly_record *rec, bly_filter *f)
 {
     bly_status st;
     f->coded = true;
-    /* From an array as it lies there; but a mapped file may change between
-     * the checksum and the decoder, so of that both see one copy. */
+    /* An array is decoded in place. But a mapped file may change between the
+     * checksum and the decoder, so both work on one copy of it. */
     if (r->src->bytes && !map_of(r->src)) {
         const unsigned char *const coded = r->src->bytes + r->at;
         if (r->compact)
@@ -326,7 +326,7 @@ static bly_status map_payload(reader *r, const bly_record *rec,
     return st;
 }
 
-/* What was read of a file that is mapped is read-only all the same. */
+/* A copy read from a mapped file is read-only all the same. */
 static bly_status seal_copy(bly_filter *f)
 {
     bly_outside *const outside = bly_filter_outside(f);
@@ -447,8 +447,8 @@ bly_status bly_judge(const bly_filter *f, bool contents)
     return BLY_OK;
 }
 
-/* *own comes with what the layer before it says, or without a kind, and says
- * then what this one does. */
+/* On entry *own is the record of the layer before, or has no kind; on return it
+ * is the record of this one. */
 static bly_status read_record(reader *r, unsigned depth, bly_record *own,
                               bly_filter **out)
 {

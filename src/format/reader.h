@@ -24,16 +24,16 @@ typedef struct bly_source {
 bly_status bly_source_read(const bly_source *src, const bly_access *how,
                            bly_filter **out);
 
-/* Make something of bytes by `take`, after checking the arguments of bly_load()
- * and its kin; size is that of the caller's *how. */
+/* Read bytes by `take`, after checking the arguments of bly_load() and related
+ * functions; size is that of the caller's *how. */
 typedef bly_status bly_source_take(const bly_source *src, const bly_access *how,
                                    void *out);
 bly_status bly_load_with(bly_source_take *take, bly_bytes bytes,
                          const bly_access *how, void *out, size_t size);
 
-/* What the kind itself says of a filter that came from outside and is otherwise
- * complete, its layers judged already: of its state, and of its contents where
- * they are to be read. */
+/* The kind's own check of a filter that came from outside and is otherwise
+ * complete, its layers already checked. It checks the state, and the contents
+ * if these are to be read. */
 bly_status bly_judge(const bly_filter *f, bool contents);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Fields lie at fixed offsets, little-endian, each aligned to its size; zeros
  * fill the page, but not where the record is coded; the last eight bytes are
- * the checksum of all before them. Metadata stand among the zeros, or behind
- * the header of a coded record. A filter has exactly one header: nothing is
- * left to the writer's taste.
+ * the checksum of all before them. Metadata are in place of some of the zeros,
+ * or behind the header of a coded record. A filter has exactly one possible
+ * header: the writer has no choice.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "format/record.h"
 #include "kinds/filter.h"
 
-/* As PNG's: the high bit shows transfers that strip it, CR LF and LF those
+/* Like PNG's: the high bit reveals transfers that strip it, CR LF and LF those
  * that translate line ends, and ^Z stops a listing on old systems. */
 static const unsigned char record_magic[8] = { 0x89, 'B',  'L',  'Y',
                                                '\r', '\n', 0x1a, '\n' };
@@ -61,8 +61,8 @@ bool bly_rate_read(uint64_t bits, double *fpr)
     return (*fpr >= 0 && *fpr <= 1) || bits == NO_RATE;
 }
 
-/* The last eight bytes of a header: whatever is coded, and be it in a way that
- * is not known here, has a short one. */
+/* Where the last eight bytes of a header are. Every coded record has a short
+ * header, even if its coding is not known here. */
 static size_t header_sum_at(uint32_t encoding)
 {
     return bly_header_bytes(encoding != 0, 0) - 8;
@@ -360,8 +360,8 @@ void bly_record_state(const bly_record *r, bly_filter *f)
         memcpy(f->state, r->state, n * sizeof r->state[0]);
 }
 
-/* A param or a choice that there is not here: the sums are right, so somebody
- * else knows it. */
+/* Does the shape have a param or a choice that is unknown here? The sums are
+ * right, so a newer version must know it. */
 static bly_status shape_known(const bly_record *r)
 {
     for (uint32_t i = 0; i < BLY_MAX_PARAMS; i++) {
@@ -381,7 +381,7 @@ static bly_status shape_known(const bly_record *r)
 
 static bool shape_fits(const bly_record *r)
 {
-    /* A param that only steered the plan is 0. */
+    /* A param that only guides the plan must be 0. */
     for (uint32_t i = 0; i < r->kind->nparams; i++)
         if (r->shape.p[i] && r->kind->params[i].planning)
             return false;

@@ -15,11 +15,11 @@
  * page, and its records start at multiples of 8 bytes.
  * A file of more than BLY_SUMMED_FROM bytes has a table of sums, one for each
  * block of the payload, between header and payload, so that it can be checked
- * block by block while it is asked; it is then of format version 2.
- * A compact file has headers of another form, in compact.h, and nothing
- * between them; it is of format version 3.
- * docs/format.md is normative; record.c is the header, writer.c and reader.c
- * are the walk over the records, replace.c is how a file changes.
+ * block by block as queries reach it; then it is of format version 2. A compact
+ * file has headers of another form, in compact.h, and nothing between them; it
+ * is of format version 3. docs/format.md is normative; record.c is the header,
+ * writer.c and reader.c are the walk over the records, replace.c is how a file
+ * changes.
  */
 #ifndef BLY_RECORD_H
 #define BLY_RECORD_H
@@ -32,8 +32,8 @@
 #define BLY_PAGE 4096
 #define BLY_SHORT_HEADER 296 /* of a coded record, without metadata */
 
-/* Files that would be longer than this in version 1 are of version 2: up to
- * here a file is read as fast as a program is started. */
+/* Files that would be longer than this in version 1 are of version 2. A shorter
+ * file is read in the time it takes to start a program. */
 #ifdef BLY_TESTING
 extern uint64_t bly_summed_from;
 #define BLY_SUMMED_FROM bly_summed_from
@@ -53,8 +53,8 @@ typedef enum bly_form {
 #define BLY_CODE_SKETCH 16
 
 /* A root, layers, and two levels more; as many records as two full levels of
- * layers make: 1 + 64 + 64^2. What reads a file recurses no deeper and what
- * writes one refuses what could not be read. */
+ * layers make: 1 + 64 + 64^2. Readers recurse no deeper, and writers refuse
+ * what could not be read. */
 #define BLY_MAX_DEPTH 4
 #define BLY_MAX_RECORDS 4161
 
@@ -73,7 +73,7 @@ typedef struct bly_record {
     uint32_t encoding;    /* 0: as it is; else a bly_code */
     uint64_t nstored;     /* bytes of the payload in the file */
     bool summed;          /* version 2 */
-    bool former;          /* version 3, as it once was written: compact.c */
+    bool former;          /* version 3 in its older form: compact.c */
     uint64_t payload_sum; /* of the payload; summed: of the table */
     bly_keying keying;
     const unsigned char *meta; /* nmeta bytes of a filter, or of a page */
@@ -84,10 +84,11 @@ typedef struct bly_record {
  */
 bly_code bly_code_of(const bly_kind *kind);
 
-/* The record of f, checksum of its payload included: reads all of that, except
- * where f is mapped and written in the form that it has there. There the sum is
- * the one that the file had, and elsewhere one that is wrong if that was, so
- * that a copy of a damaged file is known as damaged too. */
+/* The record of f, with the checksum of its payload. This reads the whole
+ * payload, unless f is mapped and written in the form that its file has: then
+ * the sum is that of the file. If f is mapped and written in another form, the
+ * sum is wrong if that of the file was, so that a copy of a damaged file is
+ * known to be damaged too. */
 void bly_record_of(const bly_filter *f, bly_form form, bly_record *out);
 
 /* The same of a payload that is stored as it is and has this sum. */
@@ -103,9 +104,9 @@ bool bly_record_intact(const bly_filter *f);
 /* Sum number i of the table of f. */
 uint64_t bly_record_sum(const bly_filter *f, uint64_t i);
 
-/* The bytes of a header with nmeta bytes of metadata, which have room in a page
- * and else follow, with a sum of their own: who does not know of them finds a
- * header that is whole, and flags. */
+/* The bytes of a header with nmeta bytes of metadata. In a page there is room
+ * for these; otherwise they follow, with a sum of their own, so that a reader
+ * that does not know them finds a complete header, and flags. */
 static inline size_t bly_header_bytes(bool coded, size_t nmeta)
 {
     return !coded  ? BLY_PAGE
@@ -124,8 +125,8 @@ static inline uint64_t bly_table_span(uint64_t nbytes)
     return (bly_table_bytes(nbytes) + BLY_PAGE - 1) / BLY_PAGE * BLY_PAGE;
 }
 
-/* Whether a file of this length in version 1 is one of version 2. A file of
- * version 1 may have any length: an older bloomery knew no other. */
+/* May a file that would have this length in version 1 be of version 2? A file
+ * of version 1 may have any length: an older bloomery knew no other. */
 bly_status bly_summed_fits(uint64_t nbytes);
 
 static inline size_t bly_record_align(bool coded)
@@ -137,7 +138,7 @@ static inline size_t bly_record_align(bool coded)
 void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE]);
 
 /* How many bytes the header has that begins with these `have` bytes,
- * BLY_SHORT_HEADER at least, as far as they tell: to be asked again when those
+ * BLY_SHORT_HEADER at least, as far as they tell: call again when those bytes
  * are there. */
 size_t bly_record_span(const unsigned char *head, size_t have);
 
@@ -173,8 +174,8 @@ bool bly_record_begins(const unsigned char *bytes, size_t n);
  * the way out. */
 bly_status bly_damaged(const char *what);
 
-/* The failure of a file that ends too early, after `has` bytes; `least`: there
- * is more to come than the headers so far tell of. */
+/* The failure of a file that ends too early, after `has` bytes; `least`: more
+ * bytes than the headers so far account for are missing. */
 bly_status bly_cut_short(uint64_t has, uint64_t needs, bool least);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * replace.c - a new version in the place of a file, whole or not at all
  *
- * Whoever opens the path finds the old file or the new one, whatever happens
- * in between, a power cut included; and of two that change it at once, the
- * second starts from what the first has left.
+ * A process that opens the path finds the old file or the new one, whatever
+ * happens in between, a power cut included. If two processes change the file at
+ * once, the second starts from the result of the first.
  *
  *     lock    open the old file, flock() it; if the path names another file
  *             by now, somebody replaced it meanwhile: open that one instead
@@ -14,26 +14,26 @@
  *             fsync() the folder: from here on it lasts
  *     unlock  close the old file, which has no name any more
  *
- * Where there is no old file there is nothing to lock, and the draft gets the
- * target's name at once; if that name has come into being meanwhile, the link
- * fails, and the new file is locked and replaced like any other. A file that is
- * made new has the rights that its folder and the umask give.
+ * If there is no old file there is nothing to lock, and the draft gets the
+ * target's name at once. If a file of that name has appeared meanwhile, the
+ * link fails, and that file is locked and replaced like any other. A new file
+ * has the rights that its folder and the umask give.
  *
  * Some file systems have no files without a name. There the draft has its
- * temporary name from the start, and of two that create one file at the same
- * moment the later one wins. Where the draft has no name but cannot be given
- * one, because there is no /proc, it is copied to one that has.
+ * temporary name from the start, and if two processes create one file at the
+ * same moment, the later one wins. If the draft has no name and cannot be given
+ * one, because there is no /proc, it is copied to a file that has one.
  *
  * A process that is killed may leave a temporary name behind. These names are
- * few, .NAME.000000.tmp to .NAME.000007.tmp, and whoever holds one holds a lock
- * on its file. So the next writer of NAME need not search: it looks at eight
- * names, and one whose lock can be taken is nobody's any more and is removed.
- * Only when all of them are in use are there names by chance, which stay if
- * their writer is killed.
+ * few, .NAME.000000.tmp to .NAME.000007.tmp, and a process that uses one holds
+ * a lock on its file. So the next writer of NAME need not search: it looks at
+ * eight names, and a file whose lock can be taken belongs to nobody any more
+ * and is removed. Random names are used only when all eight are in use, and
+ * these stay if their writer is killed.
  *
- * A symbolic link is followed and stays. What the old file had beside its bytes
- * is kept as attributes.c says; a second hard link keeps the old contents.
- * Pipes, terminals and devices are written to as they are.
+ * A symbolic link is followed and stays. What the old file had besides its
+ * bytes is kept as attributes.c says; a second hard link keeps the old
+ * contents. Pipes, terminals and devices are written to as they are.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -175,8 +175,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Some network file systems cannot lock. Who replaces a file goes on without;
- * who changes one looks at t->no_lock. */
+/* Some network file systems cannot lock. To replace a file, go on without a
+ * lock; to change one, look at t->no_lock. */
 static bool lock_unknown(int err)
 {
     return err == ENOLCK || err == ENOSYS || err == EOPNOTSUPP;
@@ -189,7 +189,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Where a caller wants to be asked, the lock is tried again and again: after a
+/* If the caller has a wait function, the lock is tried again and again: after a
  * millisecond, then after twice as long each time, up to this. */
 #define PAUSE_MOST_MS 50
 
@@ -220,14 +220,14 @@ static int lock_wait(bly_target *t, int fd)
     return 0;
 }
 
-/* Lock the file that t->path names and stay with it until it is still the one
- * named. 0 or an errno: ENOENT where there is none. */
+/* Lock the file that t->path names, and repeat until the locked file is still
+ * the one named. 0 or an errno: ENOENT if there is none. */
 static int lock_file(bly_target *t)
 {
     for (;;) {
         struct stat now;
-        /* For writing too: who may not write the file may not replace it, and
-         * NFS locks exclusively only what is open for writing. */
+        /* For writing too: a process that may not write the file may not
+         * replace it, and NFS locks exclusively only files open for writing. */
         const int fd = bly_fd_open(t->path, O_RDWR);
         if (fd < 0)
             return errno;
@@ -273,8 +273,8 @@ bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
         return write_fail(t, EISDIR);
     if (!there)
         return BLY_OK;
-    /* What /dev/stdout leads to may be a file that has no name any more: then
-     * nothing is where the link says, and yet the path can be opened. */
+    /* /dev/stdout may lead to a file that has no name any more: then nothing is
+     * where the link says, and yet the path can be opened. */
     t->special = !S_ISREG(st.st_mode);
     if (!t->special && stat(t->path, &followed)) {
         /* Any other error would let a file be written over where it is. */

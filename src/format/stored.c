@@ -11,9 +11,10 @@
  *     |                  | a type: 24 bytes         |         |
  *     +------------------+--------------------------+---------+
  *
- * Reading believes nothing, as reader.c says: checksums find accidents, and the
- * type checks what it is given, since they can be forged. Memory grows as bytes
- * arrive. There is no mapping: a sketch is a few KiB, and all of it is needed.
+ * Reading trusts nothing, as in reader.c: checksums find accidents, and the
+ * type checks what it is given, since checksums can be forged. Memory grows as
+ * bytes arrive. There is no mapping: a sketch is a few KiB, and all of it is
+ * needed.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -187,7 +188,7 @@ bly_status bly_stored_save(const bly_stored *s, const char *path)
 
 /* ----------------------------------------------------------------- reading */
 
-/* What is asked for first where the size is unknown. */
+/* The first allocation if the size is unknown. */
 #define FIRST_PAYLOAD ((uint64_t)1 << 20)
 
 typedef struct stored_source {
@@ -225,7 +226,8 @@ static bly_status take_header(stored_source *s, unsigned char *page,
         return bly_fail(BLY_EFORMAT, "empty, not a .bly file");
     if (!bly_record_begins(page, (size_t)s->at))
         return bly_not_a_filter(page, (size_t)s->at);
-    /* What is no sketch may be long, or short, and is not looked at. */
+    /* A file that is not a sketch may be long or short, and is not read
+     * further. */
     if (!st && bly_load32(page + 68) != BLY_CODE_SKETCH)
         return bly_load32(page + 68) <= BLY_CODE_BYTES
                    ? bly_fail(BLY_EFORMAT, "a filter, not a sketch")

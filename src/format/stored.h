@@ -18,7 +18,7 @@
 #define BLY_STORED_IDS UINT32_C(65536)
 
 typedef struct bly_stored_row {
-    /* Of a type, a kind has its number, parameters and sane(). */
+    /* Only the number, parameters and sane() of this kind are used. */
     bly_kind kind;
 
     /* Fill in parameters, size and count of a record; where its hashes come

@@ -1,15 +1,15 @@
 /*
  * writer.c - a filter to the bytes of a .bly file
  *
- * One walk over the records serves whole files and parts of them: it knows at
- * which byte of the file it is, and hands over what lies in the range that is
- * wanted. A header is made only where some of it is wanted, since its
- * checksum costs a pass over the payload.
+ * One walk over the records serves whole files and parts of them: it knows
+ * which byte of the file comes next, and hands over the bytes in the wanted
+ * range. A header is made only if some of it is wanted, since its checksum
+ * costs a pass over the payload.
  *
- * A coded payload is made as it is written, and once before that for its size
- * and checksum, which stand in front of it. So writing needs no memory, and
- * takes twice as long as coding does. A table of sums is computed twice for the
- * same reason: once for its checksum in the header.
+ * A coded payload is coded while it is written, and once before that for its
+ * size and checksum, which come before it in the file. So writing needs no
+ * memory, and takes twice as long as coding. A table of sums is computed twice
+ * for the same reason: once for its checksum in the header.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@
 #include "format/writer.h"
 #include "kinds/filter.h"
 
-/* A put gets no more at once: it may show progress, or stop. */
+/* The most bytes for one call of put, so that it can show progress, or stop. */
 #define MOST_AT_ONCE ((size_t)1 << 20)
 
 /* The sums of a record that is stored as it is. */
@@ -33,9 +33,9 @@ typedef struct record_sums {
 
 struct bly_parts {
     const bly_filter *f;
-    bly_mem mem; /* of f, which may be gone before this */
+    bly_mem mem; /* of f, which may be freed before this */
     bly_form form;
-    bool ahead;              /* its sums can be made before they are wanted */
+    bool ahead;              /* its sums can be computed in advance */
     uint32_t nrecords, nall; /* whose sums are known, of all */
     uint64_t nsummed;        /* bytes of the next one that went into its sum */
     bly_summing sum;
@@ -58,8 +58,8 @@ typedef struct walk {
     bool damaged; /* a payload is not what its file said */
 } walk;
 
-/* The n bytes of the file from w->at on are these: hand over the part that is
- * wanted. */
+/* These are the n bytes of the file from w->at on: hand over the wanted
+ * part. */
 static void walk_bytes(walk *w, const unsigned char *bytes, uint64_t n)
 {
     const uint64_t at = w->at, end = at + n;
@@ -93,7 +93,7 @@ static bool is_coded(const bly_filter *f, bly_packing coding)
     return coding == BLY_CODED_OR_NOT ? f->coded : coding == BLY_ALL_CODED;
 }
 
-/* A put that counts down, and wants no more than there is room for. */
+/* A put that only counts bytes, and stops when they exceed the room. */
 static bool put_nowhere(void *ctx, const void *bytes, size_t n)
 {
     uint64_t *room = ctx;
@@ -142,9 +142,10 @@ static void walk_table(walk *w, const bly_filter *f, const uint64_t *known)
     }
 }
 
-/* A payload whose pages go back to the system one after the other; a huge one
- * when all of its parts were given back. They must be the filter's own, and of
- * no use to whoever frees it. */
+/* Write a payload and give its pages back to the system one after the other; a
+ * huge page goes back when all of its parts were given back. The pages must
+ * belong to the filter, and the filter must not be used again except to free
+ * it. */
 #define AWAY_AT_ONCE ((uint64_t)256 << 10)
 
 static void walk_away(walk *w, const bly_filter *f, uint64_t nstored)
@@ -263,8 +264,8 @@ static void walk_record(walk *w, const bly_filter *f)
         walk_record(w, f->layer[i]);
 }
 
-/* Whether f, layers included, is no more records, and no deeper, than a file
- * may have. Counts them. */
+/* Does f, layers included, have no more records, and no deeper ones, than a
+ * file may have? Counts them. */
 static bool records_fit(const bly_filter *f, unsigned depth, uint32_t *nrecords)
 {
     if (depth >= BLY_MAX_DEPTH || ++*nrecords > BLY_MAX_RECORDS)
@@ -295,7 +296,7 @@ static uint64_t file_end(const bly_filter *f, bly_form form, uint64_t at,
     return at;
 }
 
-/* How f is written, which its size decides where it is not coded. */
+/* The form in which f is written; if it is not coded, its size decides. */
 static bly_form form_of(const bly_filter *f, bly_packing coding)
 {
     if (f->compact && coding == BLY_CODED_OR_NOT)
@@ -462,8 +463,8 @@ bly_status bly_parts_new(const bly_filter *f, bly_parts **out)
     return BLY_OK;
 }
 
-/* The next bytes of a record, at most so many of them unless they are one
- * block: how many. */
+/* Sum the next bytes of a record, at most `most` of them unless a block is
+ * longer. Returns how many. */
 static uint64_t sum_some(bly_parts *p, record_sums *r, uint64_t most)
 {
     const bly_shape *const s = &r->f->shape;

@@ -1,8 +1,8 @@
 /*
  * writer.h - a filter to the bytes of a .bly file, coded or not
  *
- * bly_write() and its kin do what the filter says of itself (bly_set_coded());
- * these what the caller says.
+ * bly_write() and related functions write a filter as its own settings say
+ * (bly_set_coded()); these functions, as the caller says.
  */
 #ifndef BLY_WRITER_H
 #define BLY_WRITER_H
@@ -18,9 +18,8 @@ typedef enum bly_packing {
 bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
                           void *ctx);
 
-/* Their number if they are fewer than `most`, else UINT64_MAX: coding stops
- * there. 0 where there are more records, or deeper ones, than a file may have.
- */
+/* The size of the file if it is less than `most`, else UINT64_MAX; coding stops
+ * there. 0 if there are more records, or deeper ones, than a file may have. */
 uint64_t bly_file_bytes(const bly_filter *f, bly_packing coding, uint64_t most);
 
 #endif

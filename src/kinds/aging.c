@@ -1,21 +1,21 @@
 /*
  * aging.c - a filter that forgets: keys expire after a window
  *
- * k + l slices of s bits lie in a ring, each with its own probe for life. A key
- * sets its bit in the k youngest slices. After a generation (g additions, or T
- * seconds, or whichever comes first) the ring turns: the oldest slice is
- * cleared and becomes the youngest, and all others are one older.
+ * k + l slices of s bits lie in a ring. Each slice keeps its own probe for
+ * ever. A key sets its bit in the k youngest slices. After a generation (g
+ * additions, or T seconds, or whichever comes first) the ring turns: the oldest
+ * slice is cleared and becomes the youngest, and all others are one older.
  *
  *     age      0    1    2  ...  k-1 |  k   ...   k+l-1
  *     keys    g     2g   3g      kg  |  kg        kg        at the end of a
  *     fill   1-e^(-(i+1)g/s) -> 1/2  |  1/2       1/2       generation
  *             '--- take keys ------'    '-- only age --'
  *
- * A key is there if k slices of consecutive ages all have its bit. Its own k
- * slices leave the ring after l turns, so it is found while the next l
- * generations last, and after k + l it is forgotten, or at most a false
- * positive. Their rate follows by recursion, where a is the length of the run
- * of slices with the bit that ends just before slice i [1]:
+ * A key is there if k slices of consecutive ages all have its bit. All its own
+ * k slices stay in the ring for l turns, so the key is found during the next l
+ * generations. After k + l it is forgotten, and can only be found as a false
+ * positive. The rate of these follows by recursion, where a is the number of
+ * consecutive slices just before slice i that have the bit [1]:
  *
  *     F(k, i) = 1,  F(a, k+l) = 0
  *     F(a, i) = r_i F(a+1, i+1) + (1-r_i) F(0, i+1)
@@ -23,23 +23,24 @@
  * with r_i the fill of slice i; the rate is F(0, 0). With s = kg / ln 2, which
  * makes a slice half full when it stops taking keys, (k, l) = (4, 3) has
  * 10.740 %, (6, 6) 3.983 %, (7, 5) 1.283 %. A window of n keys, g = n/l, takes
- * (k+l) s bits: plan() looks for the k and l that need fewest. One million keys
- * at 1 % take k = 10 and l = 30, 19.98 bits per key: twice as many as in a
+ * (k+l) s bits: plan() looks for the k and l that need the fewest. One million
+ * keys at 1 % take k = 10 and l = 30, 19.98 bits per key: twice as many as a
  * filter that never forgets.
  *
  * Only additions that change a bit count: a key that is added again and again
  * renews itself, and does not drive others out.
  *
  * `rotating` is the simple form: two plain filters of s bits and k probes. Keys
- * go into the young one, both are asked, and after a generation, which is the
- * window, the old one is cleared and becomes the young one. It remembers for
- * one generation at least and two at most, in 22.06 bits per key at 1 %.
+ * go into the young one, and queries look into both. After a generation, which
+ * is the window, the old one is cleared and becomes the young one. It remembers
+ * a key for at least one generation and at most two, in 22.06 bits per key at 1
+ * %.
  *
  * The filter never reads a clock: bly_tick() tells it the time, so that files
  * and tests can be repeated. In data each slice starts at a word of its own.
  *
- * There is no removal, and no merge: the rings of two filters have not turned
- * at the same keys.
+ * There is no removal, and no merge: the rings of two filters did not turn at
+ * the same keys.
  *
  * [1] Shtul, Baquero and Almeida, Age-Partitioned Bloom Filters, 2020
  */
@@ -169,7 +170,8 @@ static double aging_run(const double *fill, unsigned nslices, unsigned k)
     return run[0];
 }
 
-/* Keys that a slice of this age has seen when n came in generations of g. */
+/* The keys that a slice of this age has taken after n keys, in generations of
+ * g. */
 static double aging_load(double age, double k, double g, double n)
 {
     const double t = fmax(0, ceil(n / g) - 1); /* turns so far */
@@ -183,7 +185,7 @@ static double aging_load(double age, double k, double g, double n)
     return last == t ? all - g + (n - t * g) : all;
 }
 
-/* A ring of slices of s bits into which n keys have come. */
+/* The rate of a ring of slices of s bits after n keys. */
 static double aging_ring_rate(unsigned k, unsigned l, double s, double g,
                               double n)
 {
@@ -201,15 +203,16 @@ static double aging_ring_rate(unsigned k, unsigned l, double s, double g,
 static double aging_pair_rate(unsigned k, double s, double g, double n)
 {
     const double t = fmax(0, ceil(n / g) - 1);
-    /* Either filter may say yes: the young one with what has come since the
-     * last turn, the old one with a whole generation. */
+    /* Either filter may say yes: the young one holds the keys since the last
+     * turn, the old one a whole generation. */
     const double young = bly_fpr_exact(n - t * g, s, k);
     const double old = t > 0 ? bly_fpr_exact(g, s, k) : 0;
     return young + old - young * old;
 }
 
-/* With n keys in it, from an empty filter on, at the end of the generation in
- * which the last one came; all at one moment where only time turns. */
+/* The rate after n keys were added to an empty filter, at the end of the
+ * generation of the last key. If only time turns the ring, all keys come at one
+ * moment. */
 static double aging_rate(const bly_shape *s, double n)
 {
     const double g = s->p[AGING_TURN] == AGING_TIME
@@ -219,7 +222,7 @@ static double aging_rate(const bly_shape *s, double n)
     const double slice = (double)s->p[AGING_SLICE];
     if (!(n > 0))
         return 0;
-    /* A generation is at its worst at its end. */
+    /* The rate is highest at the end of a generation. */
     if (!isinf(g))
         n = ceil(n / g) * g;
     else /* one generation that holds them all */
@@ -231,19 +234,20 @@ static double aging_rate(const bly_shape *s, double n)
                : aging_ring_rate(k, (unsigned)s->p[AGING_L], slice, g, n);
 }
 
-/* For ever after: at the end of a generation, with all of them full. */
+/* The rate in the long run: at the end of a generation, when all generations
+ * are full. */
 static double aging_steady(const bly_shape *s)
 {
-    /* k + l turns after the start every slice has been cleared and has taken
-     * its k generations, so more of them change nothing. */
+    /* After k + l turns every slice has been cleared and has taken its k
+     * generations, so more turns change nothing. */
     bly_shape full = bly_shape_copy(&bly_kind_aging, s);
     full.p[AGING_TURN] = AGING_ADDITIONS;
     return aging_rate(&full, (double)s->p[AGING_GENERATION] *
                                  (double)(s->p[AGING_K] + s->p[AGING_L] + 1));
 }
 
-/* What plan() keeps below the rate asked for: the rate in the long run and,
- * where time alone turns the ring, the rate when all n keys come at one
+/* The rate that plan() keeps below the one asked for: the rate in the long run
+ * and, where time alone turns the ring, the rate when all n keys come at one
  * moment. */
 static double aging_worst(const bly_shape *s, double n)
 {
@@ -323,17 +327,17 @@ static unsigned aging_generations(const aging_search *a, unsigned k)
     return l < a->min_l ? a->min_l : l;
 }
 
-/* The shape with the lowest rate in so many bits; no slice where there are too
- * few. */
+/* The shape with the lowest rate in this many bits; it has no slices if the
+ * bits are too few. */
 static bly_shape aging_best(const bly_want *w, double bits)
 {
     const aging_search search = aging_search_of(w), *const a = &search;
     bly_shape best = { .nbytes = 0 };
     double best_rate = 2;
     unsigned worse = 0; /* in a row */
-    /* With k the rate falls and then rises, not quite smoothly, since l and the
-     * slices are whole numbers. After four that are worse than the best, the
-     * best is behind. */
+    /* As k grows the rate falls and then rises, not quite smoothly, since l and
+     * the slices are whole numbers. After four in a row that are worse than the
+     * best, no better one will come. */
     for (unsigned k = a->k ? a->k : 1;
          k <= (a->k ? a->k : AGING_MAX_K) && worse < 4; k++) {
         const bly_shape s =
@@ -350,7 +354,7 @@ static bly_shape aging_best(const bly_want *w, double bits)
     return best;
 }
 
-/* Slices that can be folded as often as is wanted. */
+/* Round the slices so that they can be folded as often as asked for. */
 static bly_status aging_foldable(const bly_want *w, bly_shape *out)
 {
     const bly_status st = bly_fold_plan(w->opt[AGING_FOLDS], 1, w->bits != 0,
@@ -419,7 +423,7 @@ static void aging_describe(const bly_shape *s, const bly_want *w,
 
 /* ----------------------------------------------------------------- the ring */
 
-/* A filter's shape, taken out of its loops. */
+/* A filter's shape, unpacked once for use in loops. */
 typedef struct aging_ring {
     uint64_t *words; /* of slice 0 */
     uint64_t slice, slice_words;
@@ -462,11 +466,11 @@ static inline uint64_t aging_pair_bit(const aging_ring *r, uint64_t h,
            bly_position(h, i, r->slice);
 }
 
-/* A run of k slices is looked for from its old end to its young one. The slice
- * of age p - 1 is next; those from age p to low + k - 1 have the bit, and so
- * have those from age low to goal - 1: at p = goal the run is complete. A miss
- * rules out every run with that slice in it, so the next candidate begins just
- * above, and what was found up there need not be looked at again. */
+/* A run of k slices is searched from its old end to its young end. The slice of
+ * age p - 1 is next; those from age p to low + k - 1 have the bit, and so have
+ * those from age low to goal - 1: at p = goal the run is complete. A miss rules
+ * out every run that contains that slice, so the next candidate begins just
+ * above it, and slices already found there need not be read again. */
 typedef struct aging_walk {
     unsigned p, low, goal;
 } aging_walk;
@@ -478,8 +482,8 @@ static inline aging_walk aging_walk_start(const aging_ring *r)
     return (aging_walk){ .p = r->k };
 }
 
-/* Whether the slice has the bit is a coin flip, so it selects values and is no
- * branch. */
+/* Whether the slice has the bit is a coin flip, so this selects values and does
+ * not branch. */
 static inline __attribute__((always_inline)) aging_answer
 aging_walk_on(const aging_ring *r, aging_walk *w, bool set)
 {
@@ -602,15 +606,15 @@ static void aging_has(const bly_filter *f, const uint64_t *h, size_t n,
 
 #define AGING_GROUP 32 /* keys whose bits are fetched together */
 
-/* The bits of n keys in the young, by steps as in steps.h. The slices from the
- * youngest to the last of the memory have numbers one after another, and so do
- * those that follow from the first on. */
+/* The bits of n keys in the young slices, by steps as in steps.h. Slices are
+ * numbered by their place in memory: from the youngest to the last in memory,
+ * and then from the first on. */
 static void aging_places(const aging_ring *r, const uint64_t *h, size_t n,
                          uint64_t *at)
 {
     const uint64_t apart = r->pair ? 0 : r->slice_words * 64;
-    /* The k young slices may run over the end of the memory: `before` of them
-     * lie before it, the others at its beginning. */
+    /* The k young slices may wrap round the end of the memory: `before` of them
+     * lie before the end, the others at the beginning. */
     const unsigned room = r->nslices - r->young;
     const unsigned before = r->pair || r->k < room ? r->k : room;
     bly_steps steps = { .range = bly_modulus_of(r->slice),
@@ -619,9 +623,9 @@ static void aging_places(const aging_ring *r, const uint64_t *h, size_t n,
                         .rule = BLY_STEPS_MIXED,
                         .apart = apart };
     uint64_t moved[AGING_GROUP];
-    /* A slice has the same probe wherever it is in the ring, number j for slice
-     * j. Positions are counted from 0 on, so the hash is moved on to that of
-     * the youngest slice. */
+    /* Slice j always has probe j, wherever it is in the ring. Positions are
+     * counted from 0 on, so the hash is advanced to the probe of the youngest
+     * slice. */
     for (size_t j = 0; j < n; j++)
         moved[j] = h[j] + (r->pair ? 0 : r->young * BLY_POSITION_STEP);
     bly_steps_best()->fill(&steps, moved, n, at);
@@ -654,7 +658,7 @@ static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
     for (size_t from = 0; from < n; from += AGING_GROUP) {
         const size_t ng = n - from < AGING_GROUP ? n - from : AGING_GROUP;
         aging_places(&r, h + from, ng, at);
-        /* All bits of the group are sent for before the first key is worked
+        /* All bits of the group are prefetched before the first key is worked
          * on. */
         for (unsigned i = 0; i < r.k; i++)
             for (size_t j = 0; j < ng; j++)
@@ -663,9 +667,9 @@ static bly_status aging_add(bly_filter *f, const uint64_t *h, size_t n,
         for (size_t j = 0; j < ng; j++) {
             const size_t key = from + j;
             const bool known = fresh && aging_has_one(&r, h[key]);
-            /* A full generation ends only when the next key comes, so that the
-             * last of its keys is found for l whole generations, too. The
-             * places of this group were those before the turn. */
+            /* A full generation ends only when the next key comes, so that its
+             * last key, too, is found for l whole generations. The places of
+             * this group were computed before the turn, and no longer hold. */
             if (counts && f->state[AGING_COUNT] >= g) {
                 aging_turn(f, &r);
                 f->state[AGING_SINCE] = f->state[AGING_NOW];
@@ -703,8 +707,8 @@ static bly_status aging_tick(bly_filter *f, uint64_t now)
     /* After as many turns as there are slices all of them are clear. */
     for (uint64_t i = 0; i < turns && i < r.nslices; i++)
         aging_turn(f, &r);
-    /* Whole periods, not `now`: generations stay in step with the clock however
-     * rarely it is told. */
+    /* Whole periods, not `now`: so generations stay in step with the clock
+     * however rarely bly_tick() is called. */
     state[AGING_SINCE] += turns * period;
     state[AGING_NOW] = now;
     return BLY_OK;
@@ -741,8 +745,9 @@ static bool aging_check(const bly_filter *f)
 }
 
 /* Keys that can still be found came in this generation or one of the l before
- * it. The slice of age i has those of the k generations up to i before: so
- * slices of ages l, l - k, l - 2k, ... have every one of them once. */
+ * it. The slice of age i has the keys of k generations, the oldest of which is
+ * i generations back. So the slices of ages l, l - k, l - 2k, ... together have
+ * every one of these keys once. */
 static void aging_stat(const bly_filter *f, bly_stats *out)
 {
     const aging_ring r = aging_ring_of(f);
@@ -775,7 +780,7 @@ static void aging_stat(const bly_filter *f, bly_stats *out)
     }
 }
 
-/* Positions are scaled, so bits 2j and 2j + 1 of every slice fall together. */
+/* Positions are scaled, so bits 2j and 2j + 1 of every slice become one. */
 static bly_status aging_fold(const bly_filter *f, bly_filter **out)
 {
     bly_shape half = bly_shape_of(f);

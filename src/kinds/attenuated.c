@@ -11,18 +11,19 @@
  *     ...                                   merge: level j + 1 |= their level j
  *     level d-1                             what was there falls off the end
  *
- * Asking gives the least level that says "maybe": the distance. So with the
- * array of each of its links a node knows through which of them a key is
- * nearest. With A(v,u) for what v tells u, and L(v) for v's own keys,
+ * A query returns the lowest level that says "maybe": the distance. A node that
+ * has such an array for each of its links knows through which link a key is
+ * nearest. Let A(v,u) be what v tells u, and L(v) the keys of v itself:
  *
  *     A(v,u) = L(v) at level 0, merged with A(w,v) for all neighbours w but u
  *
- * and level j of A(v,u) is the filter of all keys that are exactly j hops
- * behind v, over paths that do not turn back at once: bit for bit in a tree,
- * and in a graph with loops the same bits repeat. After a change of L(v) only
- * the arrays of nodes fewer than d hops away change, and each at one level.
+ * Then level j of A(v,u) is the filter of all keys that are exactly j hops
+ * behind v, over paths that do not turn back at once. In a tree this holds bit
+ * for bit; in a graph with loops the same bits repeat. After a change of L(v)
+ * only the arrays of nodes fewer than d hops away change, and each at one
+ * level.
  *
- * Size. Further away there are more keys: with n keys per node and `degree`
+ * Size. There are more keys further away: with n keys per node and `degree`
  * links onwards, level j holds n degree^j of them. All levels have the same
  * shape, since they are merged into each other, so they are planned for the
  * deepest one. The rate that is asked for is that of the array as a whole when
@@ -30,14 +31,14 @@
  *
  *     1 - (1 - f_0) (1 - f_1) ... (1 - f_(d-1))      f_j = rate of level j
  *
- * of which the deepest level has the largest share where degree is above 1. A
- * new filter, with nothing but its own keys, has the lower rate f_0. 1000 keys
- * per node, degree 3 and 4 levels at 1 % take four filters for 27,000 keys,
- * 126.5 KiB.
+ * The deepest level has the largest share of it if degree is above 1. A new
+ * filter, with nothing but its own keys, has the lower rate f_0. 1000 keys per
+ * node, degree 3 and 4 levels at 1 % take four filters for 27,000 keys, 126.5
+ * KiB.
  *
- * An answer j is wrong with f_j, so a match near by is worth more than one far
- * away: 1 - f_j is its weight. `info` gives the rate of each level by its
- * contents.
+ * An answer j is wrong with probability f_j, so a match near by is worth more
+ * than one far away: its weight is 1 - f_j. `info` gives the rate of each level
+ * from its contents.
  *
  * There is no removal: levels are bits. A node (src/node) counts its own keys,
  * and announces what remains. There is no intersection.
@@ -214,7 +215,7 @@ static bly_status attenuated_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
-/* With n keys of its own, and nothing merged yet. */
+/* The rate with n keys of its own, and nothing merged yet. */
 static double attenuated_rate(const bly_shape *s, double n)
 {
     bly_shape level;
@@ -235,7 +236,8 @@ static const char *const attenuated_rate_names[ATTENUATED_MAX_DEPTH] = {
     "fpr_level_12", "fpr_level_13", "fpr_level_14", "fpr_level_15",
 };
 
-/* As planned. What a filter has become is for stat to say, which reads it. */
+/* Facts about the plan. What a filter contains by now is left to stat(), which
+ * reads it. */
 static void attenuated_describe(const bly_shape *s, const bly_want *w,
                                 const bly_filter *f, bly_facts *out)
 {
@@ -279,7 +281,8 @@ static bly_status attenuated_start(bly_filter *f)
     return st;
 }
 
-/* As many levels as the shape says, each of the shape that follows. */
+/* Are there as many levels as the shape says, each with the shape that follows
+ * from it? */
 static bool attenuated_sound(const bly_filter *f)
 {
     const bly_kind *const kind = attenuated_layer_kind(&f->shape);
@@ -301,8 +304,8 @@ static bool attenuated_sound(const bly_filter *f)
 /* Keys that go through the levels together: their hashes stay in L1. */
 #define ATTENUATED_GROUP 512
 
-/* Which of n <= ATTENUATED_GROUP keys are at level `from` or deeper; in levels,
- * unless NULL, the least of them. */
+/* Find which of n <= ATTENUATED_GROUP keys are at level `from` or deeper, and
+ * put the lowest such level into levels, unless that is NULL. */
 static void attenuated_ask(const bly_filter *f, uint32_t from,
                            const uint64_t *h, size_t n, uint64_t *maybe,
                            uint64_t *levels)
@@ -312,8 +315,8 @@ static void attenuated_ask(const bly_filter *f, uint32_t from,
         uint64_t hit[BLY_BITMAP_WORDS(ATTENUATED_GROUP)] = { 0 };
         layer->kind->has(layer, h, n, hit);
         for (size_t w = 0; w < BLY_BITMAP_WORDS(n); w++) {
-            /* Levels are asked from near to far, so a key that is in maybe
-             * already has been found at a lesser distance. */
+            /* Levels are queried from near to far, so a key that is already in
+             * maybe has been found at a shorter distance. */
             for (uint64_t b = levels ? hit[w] & ~maybe[w] : 0; b; b &= b - 1)
                 levels[w * 64 + (size_t)__builtin_ctzll(b)] = j;
             maybe[w] |= hit[w];
@@ -342,9 +345,9 @@ static void attenuated_get(const bly_filter *f, const uint64_t *h, size_t n,
 }
 
 /* Keys are added at level 0. Those that no level knew are fresh. The filter
- * itself counts what changed level 0; the level's own count goes back to 0,
- * since with many threads it would depend on who came first, and files of equal
- * filters would differ. */
+ * itself counts the additions that changed level 0. The level's own count is
+ * set back to 0, since with many threads it would depend on which came first,
+ * and files of equal filters would differ. */
 static bly_status attenuated_add(bly_filter *f, const uint64_t *h, size_t n,
                                  uint64_t *fresh, size_t *ndone)
 {
@@ -356,8 +359,8 @@ static bly_status attenuated_add(bly_filter *f, const uint64_t *h, size_t n,
         uint64_t taken[BLY_BITMAP_WORDS(ATTENUATED_GROUP)] = { 0 };
         size_t done;
         if (fresh)
-            /* Level 0 answers as it adds; only the deeper ones have to be
-             * asked. */
+            /* Level 0 answers while it adds; only the deeper levels have to be
+             * queried. */
             attenuated_ask(f, 1, h + at, ng, known, NULL);
         /* Kinds of levels are plain bits, and adding to them cannot fail. */
         (f->shared ? here->kind->add_shared : here->kind->add)(here, h + at, ng,
@@ -452,7 +455,7 @@ static bly_status attenuated_merge(bly_filter *dst, const bly_filter *src)
     return BLY_OK;
 }
 
-/* Of all keys that are within reach, at whatever distance. */
+/* Compare the sets of all keys within reach, at whatever distance. */
 static bly_status attenuated_compare(const bly_filter *a, const bly_filter *b,
                                      bly_likeness *out)
 {

@@ -42,8 +42,8 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
         .containment = fmin(na.value, nb.value) > 0
                            ? common.value / fmin(na.value, nb.value)
                            : 0,
-        /* The ones of the AND are those of a and of b, less those of the OR; it
-         * need not be computed. */
+        /* The number of ones in the AND is that of a plus that of b, minus that
+         * of the OR. So the AND need not be computed. */
         .shared_cells =
             least > 0 ? (ones->a + ones->b - ones->either) / least : 0,
         /* What two sets of these sizes would share with no key in common. */
@@ -54,10 +54,10 @@ void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
     };
 }
 
-/* Two sets of n fingerprints share some by chance. Their number is small and
- * whole, so its distribution is lopsided, and plain standard deviations are too
- * narrow. With this much added to the variance, three deviations cover 99 of
- * 100 cases however few are expected (docs/maths.md, "Fingerprints"). */
+/* Two sets of n fingerprints share some by chance. Their number is a small
+ * integer, so its distribution is skewed, and plain standard deviations are too
+ * narrow. With this much added to the variance, three deviations cover 99 cases
+ * in 100 however few are expected (docs/maths.md, "Fingerprints"). */
 #define CHANCE_VARIANCE 0.3
 
 static void widen(double *sd)

@@ -2,9 +2,9 @@
  * bitset.h - what kinds whose data is one array of bits share
  *
  * Union is OR, intersection is AND, and the ones tell how many keys there
- * are. A kind describes its array once, in its function bitset(), and takes
- * those below into its row as they are. What two filters have in common is
- * told here for all kinds, from the cells that are in use.
+ * are. A kind describes its array once, in its function bitset(), and uses the
+ * functions below in its descriptor as they are. What two filters have in
+ * common is computed here for all kinds, from the number of cells in use.
  */
 #ifndef BLY_BITSET_H
 #define BLY_BITSET_H
@@ -25,14 +25,14 @@ typedef struct bly_ones {
     double a, b, either;
 } bly_ones;
 
-/* What follows from them for m cells of which a key uses k, in lanes of
- * `width` cells or INFINITY; .inner is NAN. For kinds whose cells are more
- * than bits. */
+/* The likeness that follows from them for m cells of which a key uses k, in
+ * lanes of `width` cells or INFINITY; .inner is NAN. For kinds whose cells are
+ * more than bits. */
 void bly_likeness_of_ones(const bly_ones *ones, double m, double k,
                           double width, bly_likeness *out);
 
-/* The same for fingerprints: of the `range` there are, each set has so many
- * different ones in use. */
+/* The same for fingerprints: `used` counts the different ones in each set, of
+ * `range` that are possible. */
 void bly_likeness_of_prints(const bly_ones *used, double range,
                             bly_likeness *out);
 
@@ -51,8 +51,8 @@ bly_status bly_bitset_intersect_part(bly_filter *dst, const bly_part *p);
 /* raw() of a kind whose first param is its number of bits. */
 uint64_t bly_bitset_raw(const bly_shape *s);
 
-/* nadded becomes the estimate by the contents, for a filter that was not made
- * key by key. */
+/* Set nadded to the estimate from the contents, for a filter that was not
+ * filled key by key. */
 void bly_bitset_recount(bly_filter *f);
 
 #endif

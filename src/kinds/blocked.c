@@ -1,9 +1,9 @@
 /*
  * blocked.c - a key lives in one cache line
  *
- * The array is cut into blocks of 512 bits, one cache line each. A key goes to
- * one block, which is cut into k lanes, and sets one bit in each lane: asking
- * costs one cache miss, whatever k is.
+ * The array is cut into blocks of 512 bits, one cache line each, and a block is
+ * cut into k lanes. A key goes to one block and sets one bit in each of its
+ * lanes, so a query costs one cache miss, whatever k is.
  *
  *     hash h -> block = h * nblocks / 2^64
  *               g     = h * C, high half folded onto the low half
@@ -14,13 +14,13 @@
  *     k = 16: | 32 | 32 | ... sixteen half words; lanes 8 to 15 take their
  *                             bits from a second g, with another C
  *
- * k is a power of two, so that lanes are words, or parts or multiples of one,
+ * k is a power of two, so that a lane is a word, half a word or several words,
  * and a vector unit makes the whole mask in two instructions (engine/lines.h).
  *
- * Rate. Blocks are not equally loaded: of n keys, i fall on a block with the
- * binomial probability, and the rate is the mean of (1 - (1 - k/512)^i)^k over
- * that law [1], which plan() inverts. The price compared with one large array
- * of bits, in bits per key, each with its best k:
+ * Rate. Blocks are not equally loaded: the number i of keys in a block has a
+ * binomial distribution. The rate is the mean of (1 - (1 - k/512)^i)^k over
+ * that distribution [1], and plan() inverts this formula. The price compared
+ * with one large array of bits, in bits per key, each with its best k:
  *
  *     rate       3 %    1 %    0.1 %   0.01 %
  *     classic   7.30   9.59   14.38    19.17
@@ -87,20 +87,21 @@ static double blocked_rate(const bly_shape *s, double n)
                            1, k);
 }
 
-/* The least number of blocks that keeps the rate with this k; more than
- * BLOCKED_MAX_BLOCKS where none does. */
+/* The smallest number of blocks that keeps the rate with this k; more than
+ * BLOCKED_MAX_BLOCKS if no number does. */
 static uint64_t blocked_least(double n, double fpr, uint64_t k)
 {
     bly_shape s;
     /* low is too few, high is enough. No filter keeps the rate with fewer than
-     * n log2(1/fpr) bits. The fuller the lines, the longer the mixture takes to
-     * compute, so the search begins with half of that, not with one line. */
+     * n log2(1/fpr) bits. The fuller the lines, the longer the rate takes to
+     * compute, so the search begins with half of that bound, not with one
+     * line. */
     const double half = floor(-log2(fpr) * n / (2 * BLY_LINE_BITS));
     uint64_t low = 0, high = half > 1 ? (uint64_t)half : 1;
     while (s = blocked_shape(high, k), blocked_rate(&s, n) > fpr) {
         low = high;
         high *= 2;
-        /* More than there may be: this k will not do. */
+        /* More than the limit: this k will not do. */
         if (high > 2 * BLOCKED_MAX_BLOCKS)
             return high;
     }
@@ -131,8 +132,8 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
                         (unsigned long long)w->bits);
 
     const uint64_t folds = w->opt[BLOCKED_FOLDS];
-    /* 0 blocks stand for "by the rate": then this rounds nothing, and the loop
-     * rounds what each k needs. */
+    /* 0 blocks means "follow from the rate": then there is nothing to round
+     * here, and the loop rounds the number that each k needs. */
     uint64_t given = w->bits / BLY_LINE_BITS;
     const bly_status st = bly_fold_plan(folds, 1, true, &given);
     if (st)
@@ -146,8 +147,8 @@ static bly_status blocked_plan(const bly_want *w, bly_shape *out)
         bly_fold_plan(folds, 1, false, &nblocks);
         const bly_shape s = blocked_shape(nblocks, k);
         const double rate = blocked_rate(&s, n);
-        /* Fewest blocks first. Where memory is given they are all equal, and
-         * the lowest rate decides. */
+        /* The fewest blocks win. Where the memory is given, all numbers are
+         * equal, and the lowest rate wins. */
         if (nblocks < best || (nblocks == best && rate < best_rate)) {
             best = nblocks;
             best_rate = rate;
@@ -167,8 +168,8 @@ static bly_lines blocked_lines(const bly_filter *f)
                         .k = (unsigned)f->shape.p[BLOCKED_K] };
 }
 
-/* A vector stores a whole line. With other threads about it would undo what
- * they have set in the meantime, so they all go word by word. */
+/* A vector store writes a whole line, and would undo bits that other threads
+ * have set in the meantime. So shared filters work word by word. */
 static const bly_lines_row *blocked_row(const bly_filter *f)
 {
     return f->shared ? bly_lines_best()->shared : bly_lines_best();
@@ -224,9 +225,10 @@ static size_t blocked_pick(const bly_filter *f, unsigned part, unsigned nparts,
     const uint64_t count = nblocks * (part + 1) / nparts - from;
     size_t picked = 0;
     for (size_t i = 0; i < n; i++) {
-        /* Always written, and kept only if it is counted: whether a key is of
-         * this part cannot be predicted. The difference wraps round for blocks
-         * before the part, so one comparison checks both ends. */
+        /* Always written, and kept only if it is counted: a branch on whether
+         * the key belongs to this part could not be predicted. The difference
+         * wraps round for blocks before the part, so one comparison checks both
+         * ends. */
         out[picked] = h[i];
         picked += bly_scale(h[i], nblocks) - from < count;
     }
@@ -253,12 +255,12 @@ static bly_status blocked_add_ints(bly_filter *f, const uint64_t *ints,
     return BLY_OK;
 }
 
-/* One key. With k = 8, as most have, hash, line and mask are one function for
- * this processor. */
+/* One key. With k = 8, the most common, hash, line and mask are one function
+ * for this processor. */
 BLY_ONE_BODY uint64_t *blocked_line(const bly_filter *f, uint64_t h)
 {
     uint64_t *words = (uint64_t *)(void *)f->data;
-    /* In a register: an addition less between hash and line. */
+    /* Keep it in a register: that saves an addition between hash and line. */
     __asm__("" : "+r"(words));
     return words + bly_scale(h, f->shape.p[BLOCKED_BLOCKS]) * BLY_LINE_WORDS;
 }
@@ -288,7 +290,7 @@ BLY_ONE_BODY uint64_t *blocked_line(const bly_filter *f, uint64_t h)
 BLY_LINE_TARGETS(BLOCKED_EIGHT)
 #undef BLOCKED_EIGHT
 
-/* Any k, and many writers: aid is the address of the row. */
+/* For any k, and for many writers: aid is the address of the row. */
 BLY_ONE_BODY const bly_lines_row *blocked_aid(const bly_filter *f)
 {
     return (const void *)(uintptr_t)f->aid;
@@ -373,8 +375,8 @@ static bly_bitset blocked_bitset(const bly_filter *f)
     };
 }
 
-/* The rate now is the mean over the lines of the rate in each. Lines are not
- * equally full, so that is more than the overall fill to the power of k. */
+/* The rate now: the mean of the rates in each line. Lines are not equally full,
+ * so it is more than the overall fill to the power of k. */
 static double blocked_rate_now(const bly_filter *f)
 {
     const unsigned k = (unsigned)f->shape.p[BLOCKED_K];
@@ -407,8 +409,8 @@ static void blocked_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = blocked_rate_now(f);
 }
 
-/* Blocks 2j and 2j + 1 fall together; the bits in a block do not depend on how
- * many there are. */
+/* Blocks 2j and 2j + 1 become one block; the bits of a key within its block do
+ * not depend on the number of blocks. */
 static bly_status blocked_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t n = f->shape.p[BLOCKED_BLOCKS];

@@ -1,9 +1,9 @@
 /*
  * bloomier.c - a value for each key of a fixed set
  *
- * Chazelle, Kilian, Rubinfeld and Tal's filter: it knows n keys, and a value of
- * r bits for each of them; for any other key it says "absent", or, at a rate
- * that is chosen, gives some value that means nothing. It stores no keys. Two
+ * The filter of Chazelle, Kilian, Rubinfeld and Tal knows a value of r bits for
+ * each of n keys. For any other key it says "absent" or, at a rate that can be
+ * chosen, returns a meaningless value. It stores no keys. There are two
  * layouts, both over the slots of peel.h, of which a key has `arity`, 3 or 4.
  *
  * immutable  A cell for each slot holds f + r bits. The XOR of the cells of a
@@ -21,18 +21,19 @@
  *     d = XOR of the cells ^ fingerprint of c bits
  *     own slot: number d, for keys of the set
  *
- * For other keys d is any number below 2^c, and unless it is the number of a
- * slot they are known to be absent: the rate is arity / 2^(f+2). In the
- * immutable layout they are absent if the fingerprint differs, and the rate is
- * 2^-f. f = 0 is possible on request: every key then has some value.
+ * For other keys d is a random number below 2^c. Unless it is the number of one
+ * of the key's slots, the key is known to be absent, so the rate is arity /
+ * 2^(f+2). In the immutable layout a key is absent if its fingerprint differs,
+ * and the rate is 2^-f. f = 0 is possible on request: then every key has some
+ * value.
  *
  * Bits per key, at 1.125 slots per key: 1.125 (f + r), and 1.125 (f + 2 + r)
  * for the mutable layout. For values of 8 bits at 1 %, f = 7, that is 16.9 and
  * 19.1.
  *
- * A key takes `arity` cache misses, and one more for its value where that is
- * mutable; they are fetched ahead in batches. Setting a key that is not in the
- * set but passes for a member changes the value of another key.
+ * A query takes `arity` cache misses, and one more for a mutable value; in
+ * batches the memory is fetched ahead. If a key is not in the set but passes
+ * for a member, setting its value changes the value of another key.
  *
  * In memory and on disk: the seeds of the shards (peel.h), up to the next line;
  * the cells, packed (fields.h), up to the next line; the values, packed, if
@@ -122,7 +123,7 @@ static uint64_t bloomier_slots(const bly_shape *s)
     return p.nshards * p.nslots;
 }
 
-/* Of a cell: bits that tell members, and all. */
+/* The bits of a cell: those that identify members, and all of them. */
 static unsigned check_bits(const bly_shape *s)
 {
     return (unsigned)s->p[BLOOMIER_PRINT] + (is_mutable(s) ? 2 : 0);
@@ -302,7 +303,7 @@ static bloomier bloomier_of(const bly_filter *f)
     return b;
 }
 
-/* What the check bits of the cells of a key add up to, but for d. */
+/* The XOR of the check bits in the cells of a key, apart from d. */
 static inline uint64_t bloomier_print(const bloomier *b, uint64_t g)
 {
     /* No check bits would be a shift by 64, which C leaves undefined. */
@@ -322,10 +323,10 @@ static inline uint64_t value_at(const bloomier *b, uint64_t slot)
 /* --------------------------------------------------------------- building */
 
 /* Fill in the cells of a shard, with the key that was peeled last first. Keys
- * assigned so far do not have this key's own slot among theirs, so its cell is
- * still zero and free. Keys still to come write to their own slots, which this
- * key does not have, so its equation stays true. Other threads have other
- * shards, so nothing but fields of this one is touched. */
+ * assigned so far do not use this key's own slot, so its cell is still zero and
+ * free. Keys still to come write to their own slots, which this key does not
+ * use, so its equation stays true. Other threads work on other shards, so only
+ * fields of this shard may be touched. */
 static void bloomier_assign(void *f, const bly_peel *p, const bly_peeled *keys)
 {
     const bloomier b = bloomier_of(f);
@@ -419,15 +420,15 @@ bloomier_test(const void *ctx, const bly_peel_key *key, unsigned arity)
     return bloomier_sum(b, key, arity) < b->nslots || b->open;
 }
 
-/* A question for values. */
+/* A query for values. */
 typedef struct bloomier_query {
     bloomier b;
     uint64_t *values;
 } bloomier_query;
 
-/* A mutable value is one more line of memory, whose place is known only once
- * the cells are read. Until it has arrived, LAG keys later, the number of its
- * slot waits in values[] in its place. */
+/* A mutable value takes one more cache line, whose place is known only after
+ * the cells are read. Until the line has arrived, LAG keys later, values[]
+ * holds the number of the slot instead. */
 #define BLOOMIER_LAG 16
 #define BLOOMIER_ABSENT UINT64_MAX
 
@@ -450,8 +451,8 @@ bloomier_fetch(const void *ctx, const bly_peel_key *key, size_t i,
     const uint64_t d = bloomier_sum(b, key, arity);
     const bool there = d < b->nslots || b->open;
     if (b->mutable) {
-        /* With f = 0 any d counts as a member's; one that is no slot's number
-         * reads slot 0, as bloomier_set() writes it. */
+        /* With f = 0 any d passes for a member. If d is not the number of a
+         * slot, slot 0 is read, which is also where bloomier_set() writes. */
         const uint64_t own = key->slot[d < arity ? d : 0];
         q->values[i] = there ? own : BLOOMIER_ABSENT;
         if (there)
@@ -491,7 +492,7 @@ static void bloomier_has(const bly_filter *f, const uint64_t *h, size_t n,
 {
     const bloomier b = bloomier_of(f);
     if (!f->state[BLY_PEELED_STATE])
-        return; /* no keys: nothing is in it */
+        return; /* it is empty */
     /* The arity as a literal, for loops of known length. */
     if (b.p.arity == 3)
         bly_peel_ask(&b.p, 3, true, f->data, b.cell, h, n, bloomier_test_3, &b,

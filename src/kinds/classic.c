@@ -1,34 +1,35 @@
 /*
  * classic.c - the Bloom filter of 1970
  *
- * n keys share m bits. A key names k of them: adding sets them, asking tests
+ * n keys share m bits. A key names k of them: adding sets them, a query tests
  * them. One clear bit proves absence; k set bits prove nothing.
  *
  *     hash h -> bit i = (h C^i mod 2^64) m / 2^64           i = 0 .. k-1
  *
- * C is a constant whose powers lie as evenly in up to eight dimensions as can
- * be (BLY_POWERS_C), so the bits of a key are as good as independent, for one
- * product each.
+ * C is a constant whose powers are spread as evenly as possible in up to eight
+ * dimensions (BLY_POWERS_C). So the bits of a key are as good as independent,
+ * and each costs one multiplication.
  *
- * Layouts. `spread`: as above. `shared`: filters from before there was that,
- * and those made from counters, step through the bits:
+ * Layouts. `spread` is the one above. `shared` is older; it is still used for
+ * filters made from counters. It steps through the bits:
  *
  *     x = h mod m,  y = mix(h) mod m
  *     bit i  =  x,  then x += y, y += i + 1 (mod m)      i = 0 .. k-1
  *
  * Two values do the work of k hash functions at no asymptotic cost in accuracy
  * [2]; letting y grow keeps the probes of small filters from falling into an
- * arithmetic progression, which would cost up to 18 % of the rate [3]. But they
- * tell only m^2 keys apart: 15 keys in 256 bits have 1.4 times the rate, 200 at
- * 10^-7 fifty times (probe.h). `partitioned`: probe i has a slice of floor(m/k)
- * bits for itself, so that a key always sets k different bits; the rate is
- * slightly higher. There bit i is in slice i, at mix(h + (i+1) C) scaled to its
- * length.
+ * arithmetic progression, which would cost up to 18 % of the rate [3]. But two
+ * values tell only m^2 keys apart: 15 keys in 256 bits have 1.4 times the rate
+ * of independent probes, and 200 keys at 10^-7 have fifty times that rate
+ * (probe.h). In `partitioned`, probe i has a slice of floor(m/k) bits for
+ * itself, so that a key always sets k different bits; the rate is slightly
+ * higher. Bit i is in slice i, at mix(h + (i+1) C) scaled to the length of the
+ * slice.
  *
  * Size [1]. Rule a: m = -n ln p / (ln 2)^2 and k = (m/n) ln 2, both rounded;
  * one million keys at 1% take 9,585,059 bits (1.14 MiB) and k = 7, and since k
- * had to be rounded the rate is 1.0039 %. Rule b: the least m at which some k
- * keeps the rate at or below p: 9,592,955 bits.
+ * had to be rounded the rate is 1.0039 %. Rule b: the smallest m at which some
+ * k keeps the rate at or below p; in the example, 9,592,955 bits.
  *
  * There is no removal: a bit does not know how many keys set it.
  *
@@ -99,8 +100,8 @@ static bly_status classic_plan(const bly_want *w, bly_shape *out)
                                [CLASSIC_K] = size.k,
                                [CLASSIC_LAYOUT] = w->opt[CLASSIC_LAYOUT] } };
     if (out->p[CLASSIC_LAYOUT] == CLASSIC_PARTITIONED) {
-        /* All slices have the same length, so the bits that do not divide by k
-         * are dropped. */
+        /* All slices have the same length, so the remainder of the division by
+         * k is dropped. */
         uint64_t range = classic_range(out);
         st = bly_fold_plan(folds, 1, w->bits != 0, &range);
         out->p[CLASSIC_BITS] = range * size.k;
@@ -145,7 +146,7 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
         bly_fact_real(out, "fpr_exact", bly_fpr_exact(n, m, k));
     }
     if (w && w->fpr > 0) {
-        /* What the other rule would have given, for comparison. */
+        /* The result of the other rule, for comparison. */
         const bly_size b = bly_size_rule_b(n, w->fpr);
         bly_fact_uint(out, "rule_b_bits", (uint64_t)b.m);
         bly_fact_uint(out, "rule_b_k", b.k);
@@ -154,8 +155,9 @@ static void classic_describe(const bly_shape *s, const bly_want *w,
 }
 
 /* Where the probes of a key go. Slices are short, and two values mod s tell
- * only s^2 keys apart: n of them would add n/s^2 to the rate, half as much
- * again at 1000 keys and 0.1 %. So in slices each probe has its own hash. */
+ * only s^2 keys apart: n keys would add n/s^2 to the rate, which is half as
+ * much again at 1000 keys and 0.1 %. So in slices each probe has a hash of its
+ * own. */
 static bly_steps classic_steps(const bly_shape *s)
 {
     static const bly_steps_rule rules[] = {
@@ -219,10 +221,10 @@ static inline void classic_note(classic_batch *b, size_t i, bool changed)
         b->fresh[i / 64] |= (uint64_t)changed << i % 64;
 }
 
-/* The bits of a key, as one of many writers. First all bits are read, then
- * those that were clear are set: an atomic operation waits for all before it
- * and holds up all behind it. Two writers of one key may both find it new,
- * never neither. */
+/* Set the bits of a key, as one of many writers. All bits are read first, and
+ * then those that were clear are set, because an atomic operation waits for
+ * everything before it and delays everything after it. If two writers add the
+ * same new key, both may find it new, but at least one does. */
 static inline __attribute__((always_inline)) bool classic_share(uint64_t *words,
                                                                 bly_spots at)
 {
@@ -245,8 +247,8 @@ static inline __attribute__((always_inline)) bool classic_share(uint64_t *words,
     return changed;
 }
 
-/* Set bits `from` to `to` - 1 of a key. Which of them were clear, in whatever
- * words: nobody asks more than whether there was one. */
+/* Set bits `from` to `to` - 1 of a key. The result is not 0 if one of them was
+ * clear; its bits mean nothing else. */
 static inline __attribute__((always_inline)) uint64_t
 classic_set(uint64_t *words, bly_spots at, uint64_t from, uint64_t to)
 {
@@ -258,16 +260,17 @@ classic_set(uint64_t *words, bly_spots at, uint64_t from, uint64_t to)
         const uint64_t old = words[spot >> 6];
         words[spot >> 6] = old | bit;
         missing |= bit & ~old;
-        /* Kept in a register: gcc would make vectors of all of them. */
+        /* Kept in a register; otherwise gcc would vectorise the loop. */
         __asm__("" : "+r"(missing));
     }
     return missing;
 }
 
-/* All bits of a key; true if that changed one. Most keys are new, and most of
- * those have one of their first three bits clear. That settles it, and the
- * others are set without a look at what they were, in half the instructions.
- * One branch, which at capacity goes the other way for one new key in eight. */
+/* Set all bits of a key; true if that changed one. Most keys are new, and most
+ * new keys have one of their first three bits clear. That settles it, so the
+ * other bits are set without looking at their old values, in half the
+ * instructions. This takes one branch, which at capacity goes the other way for
+ * one new key in eight. */
 #define CLASSIC_TELLING 3
 
 static inline __attribute__((always_inline)) bool classic_put(uint64_t *words,
@@ -296,8 +299,8 @@ classic_mark_shared(void *ctx, size_t i, bly_spots at)
     classic_note(b, i, classic_share(b->words, at));
 }
 
-/* A bit may be set twice, so positions that fall together need not be found, as
- * they must be for counters. shared is a literal wherever the body is used. */
+/* A bit may be set twice, so equal positions need not be found, as they must be
+ * for counters. shared is a literal wherever this body is used. */
 static inline __attribute__((always_inline)) bly_status
 classic_add_body(bly_filter *f, const uint64_t *h, size_t n, uint64_t *fresh,
                  size_t *ndone, bool shared)
@@ -329,7 +332,7 @@ bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
     return classic_add_body(f, h, n, fresh, ndone, true);
 }
 
-/* One key, not in slices. k is a literal where it is 7. */
+/* One key, without slices. k is a literal where it is 7. */
 BLY_ONE_BODY bool spread_has_k(const bly_filter *f, uint64_t h)
 {
     return bly_spread_has_(f->data, f->shape.p[CLASSIC_BITS],
@@ -382,7 +385,7 @@ static __attribute__((noinline)) bool classic_has_any(const bly_filter *f,
     return classic_has_k(f, h);
 }
 
-/* k = 7, as by a view. */
+/* k = 7, the same as through a view. */
 BLY_ONE_BODY bool classic_has_seven(const bly_filter *f, uint64_t h)
 {
     const bly_modulus range = { f->shape.p[CLASSIC_BITS], f->aid };
@@ -392,8 +395,8 @@ BLY_ONE_BODY bool classic_has_seven(const bly_filter *f, uint64_t h)
                                            : classic_has_any(f, h);
 }
 
-/* k is a literal where it is 7, and `even` is one that says that no step is
- * reduced (bly_classic_even_()). */
+/* k is a literal where it is 7. `even` is a literal too: it says that no step
+ * needs a reduction mod m (bly_classic_even_()). */
 BLY_ONE_BODY bly_status classic_add_at(bly_filter *f, bly_probe p, uint64_t k,
                                        bool even)
 {
@@ -493,7 +496,7 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
         return bly_fail(BLY_ENOTSUP,
                         "a %s filter becomes a classic one, not a %s one",
                         f->kind->name, to->name);
-    /* Cells become bits one by one: size, k and places are what they are. */
+    /* Each cell becomes one bit, so size, k and positions cannot be chosen. */
     if (w->fpr > 0 || (w->bits && w->bits != m) ||
         (w->given[CLASSIC_K] && w->opt[CLASSIC_K] != k) ||
         (w->given[CLASSIC_LAYOUT] && w->opt[CLASSIC_LAYOUT] != CLASSIC_SHARED))
@@ -514,9 +517,10 @@ bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
     return BLY_OK;
 }
 
-/* Shared: positions are taken mod m, so bits j and j + m/2 become one. In the
- * other layouts they are scaled, so neighbours do. Either way the result equals
- * the filter of half the size, to the bit. */
+/* In the shared layout positions are taken mod m, so bits j and j + m/2 become
+ * one. In the other layouts they are scaled, so neighbours become one. Either
+ * way the result equals a filter of half the size built from the same keys, bit
+ * for bit. */
 static bly_status classic_fold(const bly_filter *f, bly_filter **out)
 {
     const bool shared = f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SHARED;

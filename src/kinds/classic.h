@@ -1,6 +1,6 @@
 /*
- * classic.h - for kinds that are classic filters with something of their own,
- * or can become one
+ * classic.h - for kinds that extend the classic filter, or can be converted to
+ * one
  */
 #ifndef BLY_CLASSIC_H
 #define BLY_CLASSIC_H
@@ -8,7 +8,8 @@
 #include "kinds/bitset.h"
 #include "kinds/probe.h"
 
-/* The shape that the functions below expect, whatever comes behind. */
+/* The first params of the shape, as the functions below expect them. More may
+ * follow. */
 enum { BLY_CLASSIC_BITS, BLY_CLASSIC_K, BLY_CLASSIC_LAYOUT /* 0: shared */ };
 
 #define BLY_CLASSIC_BITS_PARAM                      \
@@ -26,7 +27,7 @@ enum { BLY_CLASSIC_BITS, BLY_CLASSIC_K, BLY_CLASSIC_LAYOUT /* 0: shared */ };
 /* Bytes that m bits take: whole words. */
 uint64_t bly_classic_nbytes(uint64_t m);
 
-/* Of classic's row, for that of another kind. */
+/* Functions of classic's descriptor, for use in that of another kind. */
 bly_status bly_classic_add(bly_filter *f, const uint64_t *h, size_t n,
                            uint64_t *fresh, size_t *ndone);
 bly_status bly_classic_add_shared(bly_filter *f, const uint64_t *h, size_t n,
@@ -42,8 +43,8 @@ bool bly_classic_check(const bly_filter *f);
 
 /* The classic filter whose bits are set where the m counters of f, `width`
  * bits each at the beginning of its data, are not zero: the convert() of kinds
- * that probe as classic does (probe.h). Its m and k are given, so w may ask
- * for a capacity, but not for a rate, memory, k or layout of its own. */
+ * that probe as classic does (probe.h). Its m and k are fixed, so w may ask for
+ * a capacity, but not for a rate, memory, k or layout. */
 bly_status bly_classic_from_cells(const bly_filter *f, uint64_t m, uint64_t k,
                                   unsigned width, const bly_kind *to,
                                   const bly_want *w, bly_filter **out);

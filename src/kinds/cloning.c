@@ -1,8 +1,8 @@
 /*
  * cloning.c - a copy of a filter, at once or little by little
  *
- * First the array of the filter itself, then its layers, one after another,
- * each of which is a filter. What is small comes at the end.
+ * The array of the filter itself is copied first, then its layers, one after
+ * another, each of which is a filter. Everything small comes last.
  */
 #include <string.h>
 
@@ -13,19 +13,21 @@ struct bly_cloning {
     bly_mem mem; /* of f, which may be gone before this */
     const bly_filter *f;
     bly_filter *copy;
-    uint64_t at;        /* so many bytes of its array are there */
-    bly_cloning *layer; /* that is copied now; NULL: none */
+    uint64_t at;        /* bytes of the array copied so far */
+    bly_cloning *layer; /* the layer being copied; NULL: none */
 };
 
 static bly_status cloning_begin(bly_cloning *c, const bly_filter *f)
 {
     bly_setting set = bly_setting_of(f);
-    set.max_bytes = 0; /* it holds as much as f does, whatever f may grow to */
+    set.max_bytes = 0; /* the copy is as large as f, whatever limit f has for
+                          growing */
     *c = (bly_cloning){ .mem = *bly_filter_mem(f), .f = f };
     return bly_filter_blank(f->kind, &f->shape, &set, &c->copy);
 }
 
-/* Up to *nbytes of the array, which become fewer; UINT64_MAX: all there are. */
+/* Copy up to *nbytes of the array, and subtract what was copied; UINT64_MAX:
+ * all of it. */
 static void cloning_array(bly_cloning *c, uint64_t *nbytes)
 {
     const uint64_t left = c->f->shape.nbytes - c->at,
@@ -43,8 +45,8 @@ static bool cloning_has_array(const bly_cloning *c)
 
 static bly_status cloning_run(bly_cloning *c, uint64_t *nbytes, bool *done);
 
-/* The next layer; *done: it is there. All at once needs no memory of its own
- * for what is under way. */
+/* Copy some of the next layer; *done: it is complete. Copying all at once needs
+ * no memory to keep track of progress. */
 static bly_status cloning_layer(bly_cloning *c, uint64_t *nbytes, bool *done)
 {
     const bly_filter *const from = c->f->layer[c->copy->nlayers];
@@ -87,7 +89,7 @@ static bly_status cloning_end(const bly_filter *f, bly_filter *copy)
     return st;
 }
 
-/* What belongs to the array: once, when that is there. */
+/* Copy what belongs to the array: once, when the array is complete. */
 static bly_status cloning_state(const bly_filter *f, bly_filter *copy)
 {
     const size_t nstate = f->kind->nstate * sizeof(uint64_t);

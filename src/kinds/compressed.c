@@ -1,32 +1,32 @@
 /*
- * compressed.c - a classic filter that is made to be sent
+ * compressed.c - a classic filter made to be sent
  *
- * What counts for a filter that travels is its size on the way, z bits, and
- * not its size in memory, m. An ideal coder shortens it to
+ * For a filter that is sent over a network, what counts is its coded size, z
+ * bits, and not its size in memory, m. An ideal coder shortens it to
  *
  *     z = m H(p)   with p = e^(-kn/m), the share of zeros
  *
- * and the filter that is best in memory, p = 1/2, is the one that cannot be
- * shortened at all. With more memory and fewer probes it becomes sparse, is
- * shortened to the same z, and has a lower rate f = (1 - p)^k [1]:
+ * The filter that is best in memory, p = 1/2, is the one that cannot be
+ * shortened at all. With more memory and fewer probes the filter becomes
+ * sparse, is coded to the same z, and has a lower rate f = (1 - p)^k [1]:
  *
  *     z/n    m/n   k   f            z/n    m/n   k   f
  *     8      8     6   0.021577     16     16    11  0.000458711
  *     7.923  14    2   0.017721     15.846 28    4   0.000314051
  *     7.923  92    1   0.010811     15.829 48    3   0.000222401
  *
- * towards f = 2^(-z/n) for k = 1, at any price in memory. So memory has a
- * limit: the option `memory` in bits per key, or else MOST_MEMORY times the
- * bits that are sent. Then for each k
+ * The rate tends to f = 2^(-z/n) for k = 1 and unlimited memory. So memory
+ * needs a limit: the option `memory` in bits per key, or else MOST_MEMORY times
+ * the bits that are sent. Then for each k
  *
  *     given z    the m at which m H(e^(-kn/m)) = z, by bisection, since that
  *                rises with m, or the limit; and of all k the one of least f
  *     given f    the m at which (1 - e^(-kn/m))^k = f, where it is within the
  *                limit; and of all k the one of least z
  *
- * What is sent is close to what is planned: codec.c is within a percent of the
- * ideal coder. The filter itself is a classic one, function by function; only
- * the sizes are chosen otherwise, and its files are coded.
+ * The size sent is close to the one planned: codec.c is within a percent of the
+ * ideal coder. The filter itself is a classic one, with the same functions;
+ * only its size is chosen differently, and its files are coded.
  *
  * [1] Mitzenmacher, Compressed Bloom Filters, 2002
  */
@@ -62,20 +62,20 @@ static const bly_param compressed_params[] = {
         .help = "bits that it takes when it is sent full"),
 };
 
-/* What is sent of n keys, in whole bits. */
+/* The bits sent for n keys, rounded to whole bits. */
 static double compressed_sent(double n, double m, double k)
 {
     return fmax(1, ceil(bly_sent_bits(n, m, k)));
 }
 
-/* The most bits of memory, from low to high, of which no more than z are sent.
- * low is taken to be good enough. */
+/* The most bits of memory, from low to high, that are coded into no more than z
+ * bits. low is assumed to be good enough. */
 static double compressed_widest(double n, double k, double z, double low,
                                 double high)
 {
     if (compressed_sent(n, high, k) <= z)
         return high;
-    /* What is sent grows with m, so the interval can be halved. */
+    /* The coded size grows with m, so bisection works. */
     while (high - low > 1) {
         const double mid = floor((low + high) / 2);
         if (compressed_sent(n, mid, k) <= z)
@@ -86,7 +86,7 @@ static double compressed_widest(double n, double k, double z, double low,
     return low;
 }
 
-/* m and k of the least rate for z bits that are sent. */
+/* The m and k with the lowest rate when z bits are sent. */
 static bly_size compressed_for_bits(const bly_want *w, unsigned first,
                                     unsigned last)
 {
@@ -138,9 +138,9 @@ static unsigned compressed_for_rate(const bly_want *w, unsigned first,
     return best;
 }
 
-/* The k of a half full filter, rounded up. With more probes it is dense and can
- * be shortened as well, but gaining there what two or three probes gain here
- * would take a hundred. */
+/* The k of a half full filter, rounded up. With more probes the filter becomes
+ * dense and can be shortened as well. But to gain there what two or three
+ * probes gain here would take a hundred probes. */
 static unsigned compressed_last_k(const bly_want *w)
 {
     const double k = w->bits ? (double)w->bits / (double)w->items * log(2)

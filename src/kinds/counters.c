@@ -1,5 +1,5 @@
 /*
- * counters.c - asking filters of counters
+ * counters.c - queries to filters of counters
  */
 #include "kinds/counters.h"
 

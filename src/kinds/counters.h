@@ -1,5 +1,5 @@
 /*
- * counters.h - asking filters of counters: what counting and spectral share
+ * counters.h - queries to filters of counters: what counting and spectral share
  *
  * A key may be there while none of its k counters is zero, whatever they count.
  */
@@ -15,8 +15,8 @@ bly_counter_in_use4(const void *cells, uint64_t at, uint64_t tag)
     return bly_cell_get(cells, at, 4) != 0;
 }
 
-/* What asking needs of m counters of 4 bits, which is their usual width: as a
- * literal it makes the place of a counter a shift and a mask. */
+/* A query for m counters of 4 bits, the usual width. As a literal, the width
+ * turns the address of a counter into a shift and a mask. */
 static inline __attribute__((always_inline)) bly_probe_query
 bly_counters_query4(const unsigned char *cells, bly_modulus m, uint64_t k)
 {

@@ -2,9 +2,10 @@
  * counting.c - counters instead of bits, so that keys can be taken out
  *
  * m counters of 2, 3, 4, 8 or 16 bits. A key names k of them, the same that it
- * names in a classic filter of m bits (probe.h); adding raises each by one,
- * removing lowers each by one, and a key may be there while none is zero. Of
- * positions that fall together only one is used, so that a counter counts keys.
+ * names in a classic filter of m bits (probe.h); Adding raises each by one,
+ * removing lowers each by one, and a key may be there if none is zero. If two
+ * positions of a key are equal, only one is used, so that a counter counts
+ * keys.
  *
  *     width 4:   byte 0           byte 1
  *                +-------+------+ +-------+------+
@@ -12,11 +13,11 @@
  *                +-------+------+ +-------+------+
  *                 7    4  3   0    7    4  3   0
  *
- * Stuck counters. One that reaches 2^width - 1 has lost count and never
- * changes again. That is what keeps every key findable: a counter that wrapped
- * round, or was lowered after it had been capped, could reach zero under keys
- * that are still there. The price is that stuck counters never return to zero.
- * state[0] is their number; check() counts them again.
+ * Stuck counters. A counter that reaches 2^width - 1 has lost count and never
+ * changes again. This guarantees that every key is found: a counter that
+ * wrapped round, or was lowered after it had been capped, could reach zero
+ * under keys that are still there. The price is that stuck counters never
+ * return to zero. state[0] is their number; check() counts them again.
  *
  * Removing reads all counters first. If one is zero the key is not there, and
  * nothing is changed. A key that was never added but whose counters are all in
@@ -29,14 +30,16 @@
  * Overflow [1]. The chance that a given counter is hit j times or more by kn
  * hits is at most C(kn, j) m^-j <= (e lambda / j)^j with lambda = kn/m. At
  * lambda = ln 2 that is 1.37e-15 for j = 16, where 4 bits lose information,
- * and 3.06e-14 for j = 15, where a counter sticks; m times as much for any of
- * them: one filter in 30 million of a million counters. Over a history of t
- * different sets, t times that. plan and info give it for the real lambda.
+ * and 3.06e-14 for j = 15, where a counter sticks. The chance that any of m
+ * counters does is at most m times that: one filter in 30 million, if each has
+ * a million counters. Over a history of t different sets, it is t times that.
+ * plan and info give the bound for the real lambda.
  *
- * Merging adds counters, an intersection has the lesser of two: never fewer
- * than the keys of both have, so all of them are found and can be removed. A
- * filter of bits follows by asking which are not zero, and is bit for bit the
- * classic filter of the keys in it while nothing is stuck.
+ * Merging adds counters; an intersection takes the smaller of two. That is
+ * never less than the keys in both filters need, so all of them are found and
+ * can be removed. The counters that are not zero give a filter of bits, which
+ * is bit for bit the classic filter of the keys in it while no counter is
+ * stuck.
  *
  * [1] Fan, Cao, Almeida and Broder, Summary Cache: A Scalable Wide-Area Web
  *     Cache Sharing Protocol, 1998
@@ -131,8 +134,8 @@ static void counting_describe(const bly_shape *s, const bly_want *w,
     const double lambda = (double)s->p[COUNTING_K] * n / m;
     bly_fact_uint(out, "ceiling", (uint64_t)top);
     bly_fact_real(out, "hits_per_counter", lambda);
-    /* The chance that some counter is to overflow, and to stick, once all keys
-     * are in; and how many are expected to be stuck then. */
+    /* The chance that some counter overflows, and that some counter sticks,
+     * once all keys are in; and how many are expected to be stuck then. */
     bly_fact_real(out, "overflow_bound",
                   fmin(1, m * bly_overflow_bound(lambda, top + 1)));
     bly_fact_real(out, "stuck_bound",
@@ -156,8 +159,9 @@ typedef struct counting_batch {
     uint64_t stuck;   /* counters that stuck in this batch */
 } counting_batch;
 
-/* Cells are bytes, and the compiler must assume that a store to a byte changes
- * anything, *b included. So sums are kept in locals until the key is done. */
+/* Cells are bytes, and the compiler must assume that a store to a byte may
+ * change anything, *b included. So sums are kept in locals until the key is
+ * done. */
 static inline __attribute__((always_inline)) void
 counting_raise(void *ctx, size_t i, bly_spots at)
 {
@@ -186,8 +190,8 @@ counting_raise(void *ctx, size_t i, bly_spots at)
         b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
 }
 
-/* The same by 1, in place for four bits: a counter that is not at its top
- * cannot carry into its neighbour. */
+/* The same for an increase of 1, in place for four bits: a counter that is not
+ * at its top cannot carry into its neighbour. */
 static inline __attribute__((always_inline)) void
 counting_raise_one(void *ctx, size_t i, bly_spots at)
 {
@@ -252,12 +256,12 @@ counting_read(void *ctx, size_t i, bly_spots at)
 {
     counting_batch *const b = ctx;
     const uint32_t least = counting_least(b, at);
-    /* If even the least of its counters is stuck, nobody knows how often. */
+    /* If even the smallest of its counters is stuck, the count is unknown. */
     b->counts[i] = least == bly_cell_top(b->width) ? UINT64_MAX : least;
 }
 
-/* Run a batch, with the default width as a literal. `true`: positions of a key
- * that fall together count once, so that a counter counts keys. */
+/* Run a batch, with the default width as a literal. `true`: equal positions of
+ * a key count once, so that a counter counts keys. */
 static inline __attribute__((always_inline)) void
 counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
              size_t n, bly_probe_visit *visit)
@@ -330,7 +334,8 @@ static void counting_fetch(const bly_filter *f, const uint64_t *h, size_t n)
                        n);
 }
 
-/* One key, of four bits: aid is the inverse of the number of counters. */
+/* One key, with counters of four bits: aid is the inverse of the number of
+ * counters. */
 static inline __attribute__((always_inline)) bly_modulus
 counting_one_range(const bly_filter *f)
 {
@@ -350,7 +355,8 @@ BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h, uint64_t k)
     counting_batch b = { .f = f, .width = 4 };
     const bly_spots spots =
         bly_probe_different(h, counting_one_range(f), k, at);
-    /* Seldom fewer than k: where that is a literal, so is their number. */
+    /* There are seldom fewer than k; here their number is a literal where k is
+     * one. */
     if (__builtin_expect(spots.n == k, 1))
         counting_raise_one(&b, 0, (bly_spots){ at, 1, k });
     else
@@ -427,7 +433,7 @@ static bly_status counting_merge_part(bly_filter *dst, const bly_part *p)
     bly_cells_add(dst->data + p->at, p->bytes,
                   bly_probe_cells_in(p, dst->shape.p[COUNTING_COUNTERS], width),
                   width);
-    /* Sums that pass the top stick there, so stuck counters are counted
+    /* Sums that exceed the maximum stick there, so stuck counters are counted
      * anew. */
     if (p->last) {
         dst->state[COUNTING_STUCK] = counting_tally(dst).stuck;
@@ -436,9 +442,9 @@ static bly_status counting_merge_part(bly_filter *dst, const bly_part *p)
     return BLY_OK;
 }
 
-/* A key that is x times in one and y times in the other is min(x, y) times in
- * the intersection. The lesser counter is at least the sum of these over all of
- * its keys, so none of them is lost. */
+/* A key that is x times in one filter and y times in the other is min(x, y)
+ * times in the intersection. The smaller counter is at least the sum of these
+ * minima over all its keys, so no key is lost. */
 static bly_status counting_intersect_part(bly_filter *dst, const bly_part *p)
 {
     const unsigned width = (unsigned)dst->shape.p[COUNTING_WIDTH];
@@ -462,7 +468,7 @@ static bly_status counting_compare(const bly_filter *a, const bly_filter *b,
 }
 
 /* The sum of two counters counts the keys of both. A key that had a probe in
- * each is counted twice, so when it is removed, one of the two stays. */
+ * each is counted twice. When it is removed, one of the two counts stays. */
 static bly_status counting_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t m = f->shape.p[COUNTING_COUNTERS];

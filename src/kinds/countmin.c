@@ -13,43 +13,43 @@
  *     row 1    | 0 | 4 | 0 | 2 | ...       |
  *     row 2    | 1 | 0 | 0 | 9 | ...       |
  *
- * The powers of C give each row its own hash function: for two keys the
- * difference of hashes, times C^i, must be small in every row for them to
- * share all counters, and C is a multiplier whose multiples are spread as
- * evenly as can be (bits.h). A second hash with a step (h1 + i h2) would not
- * do: two keys that agree in two rows would agree in all.
+ * The powers of C give each row its own hash function. Two keys share all
+ * counters only if the difference of their hashes, times C^i, is small in every
+ * row, and C is a multiplier whose multiples are spread as evenly as possible
+ * (bits.h). Double hashing (h1 + i h2) would not do: two keys that agree in two
+ * rows would agree in all.
  *
  * Size [1]: with w = ceil(e / error) and d = ceil(ln(1 / delta)), a count is
- * above the truth by more than error * N, N the sum of all that was added,
- * with probability delta at most. error 0.001 and delta 0.01 take 2719 x 5
- * counters of 64 bits, 106 KiB, however many keys come.
+ * above the truth by more than error * N with probability at most delta, where
+ * N is the sum of all that was added. error 0.001 and delta 0.01 take 2719 x 5
+ * counters of 64 bits, 106 KiB, however many keys are added.
  *
  * Conservative update [2] raises only those counters that the new count needs:
  * counter = max(counter, count + v). Counts stay at or above the truth and the
- * overestimate falls to about half. The price: nobody knows any more which key
- * a counter's value came from, so that writers must take turns, and the sum of
- * two such sketches is a bound but not the sketch of both streams.
+ * overestimate falls to about half. The price: a counter's value no longer
+ * tells which keys it came from. So writers must take turns, and the sum of two
+ * such sketches is a bound, but not the sketch of both streams.
  *
- * "Is it in?" A count of 0 is certain, so `has` is count > 0. In a sketch of
- * far more keys than counters hardly a counter is 0 and `has` says maybe to
- * everything; the rate at n distinct keys is (1 - (1 - 1/w)^n)^d, and planning
- * for items and a rate finds the least w d that keeps it: 1 % takes 9.6
- * counters per key. For plain sets, another kind is the better choice.
+ * "Is it in?" A count of 0 is certain, so `has` is count > 0. In a sketch with
+ * far more keys than counters hardly any counter is 0, and `has` says maybe to
+ * everything. The rate with n distinct keys is (1 - (1 - 1/w)^n)^d, and
+ * planning for items and a rate finds the smallest w d that keeps it: 1 % takes
+ * 9.6 counters per key. For plain sets, another kind is the better choice.
  *
- * N is kept in state[0], and no addition may bring it past 2^64 - 1: no 64-bit
- * counter can then overflow. Counters of 32 bits are checked one by one.
+ * N is kept in state[0], and no addition may bring it above 2^64 - 1. So no
+ * 64-bit counter can overflow. Counters of 32 bits are checked one by one.
  *
- * Removing [1] lowers all d counters of a key by one, and N with them: as long
+ * Removing [1] lowers all d counters of a key by one, and N with them. As long
  * as nothing is removed that was not added, counts stay at or above the truth,
- * and above it by no more than error * N, N being the sum of what is left. A
- * key of which a counter is 0 is absent; that any other was added, the sketch
- * cannot tell, and a wrong removal makes others' counts too low. Conservative
- * update forbids it: the counters that a key did not raise count others alone,
- * and nobody knows which these are.
+ * and the error bound still holds, with N the sum of what is left. A key with a
+ * counter of 0 is absent. The sketch cannot tell whether any other key was
+ * really added, and a wrong removal makes the counts of other keys too low.
+ * With conservative update nothing can be removed: the counters that a key did
+ * not raise count only other keys, and nobody knows which these are.
  *
- * There is no intersection: the lesser of two counters is never too low for the
- * lesser of two counts, but rows would no longer sum up to one N, and without N
- * there is no bound on how much too high a count may be.
+ * There is no intersection: the smaller of two counters is never too low for
+ * the smaller of two counts, but rows would no longer have the same sum N, and
+ * without N there is no bound on how much too high a count may be.
  *
  * In memory and on disk: row after row, counters little-endian.
  *
@@ -118,11 +118,11 @@ static double countmin_rate(const bly_shape *s, double n)
                                (double)s->p[COUNTMIN_DEPTH]);
 }
 
-/* The least width that keeps the rate with n keys in d rows. */
+/* The smallest width that keeps the rate with n keys in d rows. */
 static double countmin_width_for(double n, double fpr, double d)
 {
-    /* Solve (1 - (1 - 1/w)^n)^d = fpr for w. expm1 and log1p keep what 1 - 1/w
-     * would lose for large w. */
+    /* Solve (1 - (1 - 1/w)^n)^d = fpr for w. expm1 and log1p keep the digits
+     * that 1 - 1/w would lose for large w. */
     return fmax(1, ceil(-1 / expm1(log1p(-pow(fpr, 1 / d)) / n)));
 }
 
@@ -146,9 +146,9 @@ static bly_status countmin_depth(const bly_want *w, uint64_t *out)
     return BLY_OK;
 }
 
-/* Rows for n keys at a rate. w d is least near d = log2(1/fpr), where half of
- * the counters are in use; rounding moves it a little, so all depths are
- * tried. */
+/* Rows for n keys at a rate. w d is smallest near d = log2(1/fpr), where half
+ * of the counters are in use. Rounding moves the minimum a little, so all
+ * depths are tried. */
 static void countmin_for_rate(double n, double fpr, bool depth_given,
                               uint64_t *depth, double *width)
 {
@@ -176,7 +176,7 @@ static bly_status countmin_plan(const bly_want *w, bly_shape *out)
     bool sketchy = w->bits > 0;
     for (unsigned i = 0; i < sizeof sizing / sizeof sizing[0]; i++)
         sketchy |= g[sizing[i]];
-    /* Items and nothing else: like any other filter, for 1 %. */
+    /* If only items are given, plan for 1 %, like any other filter. */
     const double fpr =
         w->fpr > 0 || !w->items || sketchy ? w->fpr : COUNTMIN_DEFAULT_FPR;
     const bool for_rate = fpr > 0;
@@ -247,8 +247,8 @@ static bool countmin_sane(const bly_shape *s)
            s->nbytes == w * d * countmin_counter_bytes(s);
 }
 
-/* bound: what a count may exceed the truth by, but for a share delta of keys;
- * in a plan, when each item comes once. */
+/* bound: by how much a count may exceed the truth, except for a share delta of
+ * the keys; in a plan, if each item is added once. */
 static void countmin_describe(const bly_shape *s, const bly_want *w,
                               const bly_filter *f, bly_facts *out)
 {
@@ -276,8 +276,8 @@ static bool countmin_shares(const bly_shape *s)
 
 /* --------------------------------------------------------------- counters */
 
-/* Change counter i from old to v as one of many writers; false where it is
- * not old any more. */
+/* Change counter i from old to v as one of many writers; false if it is no
+ * longer old. */
 static inline bool countmin_swap(void *data, uint64_t i, uint64_t old,
                                  uint64_t v, bool wide)
 {
@@ -299,9 +299,9 @@ typedef enum countmin_result {
     COUNTMIN_OVERFLOW
 } countmin_result;
 
-/* Add v to the counters at[0..d), all of them or none. Where one cannot hold
- * the sum the others are lowered again; who asks in between may get a count
- * that is v too high, but none that is too low. */
+/* Add v to the counters at[0..d), all of them or none. If one cannot hold the
+ * sum, the others are lowered again. A query in between may get a count that is
+ * too high by v, but none that is too low. */
 static inline __attribute__((always_inline)) countmin_result
 countmin_raise_shared(void *data, const uint64_t *at, unsigned d, uint64_t v,
                       bool wide)
@@ -310,7 +310,7 @@ countmin_raise_shared(void *data, const uint64_t *at, unsigned d, uint64_t v,
     uint64_t least = UINT64_MAX, old;
     unsigned i;
     /* v <= max guards max - v. The exchange fails if another writer came in
-     * between, or for no reason (it is the weak one): then read again. */
+     * between, or spuriously (it is the weak form); then read again. */
     for (i = 0; i < d; i++) {
         do {
             old = countmin_load(data, at[i], wide);
@@ -331,8 +331,8 @@ countmin_raise_shared(void *data, const uint64_t *at, unsigned d, uint64_t v,
     return COUNTMIN_OVERFLOW;
 }
 
-/* The same for a writer that is alone. Rows are apart, so the counters of one
- * key are d different ones. */
+/* The same for a single writer. Rows do not overlap, so a key has d different
+ * counters. */
 static inline __attribute__((always_inline)) countmin_result
 countmin_raise(void *data, const uint64_t *at, unsigned d, uint64_t v,
                bool wide, bool conservative)
@@ -349,7 +349,8 @@ countmin_raise(void *data, const uint64_t *at, unsigned d, uint64_t v,
     if (v > max || (conservative ? least : most) > max - v)
         return COUNTMIN_OVERFLOW;
     for (unsigned i = 0; i < d; i++) {
-        /* Stored whether it changes or not: a branch would be a coin flip. */
+        /* Stored whether it changes or not, since a branch would be a coin
+         * flip. */
         const uint64_t up = conservative ? least + v : was[i] + v;
         countmin_store(data, at[i], was[i] > up ? was[i] : up, wide);
     }
@@ -371,7 +372,8 @@ countmin_lower(void *data, const uint64_t *at, unsigned d, bool wide,
                            wide);
         return in;
     }
-    /* Others remove at the same time: what was above 0 may be no longer. */
+    /* Other threads remove at the same time: a counter that was above 0 may be
+     * so no longer. */
     for (i = 0; i < d && in; i++) {
         uint64_t old;
         do {
@@ -386,9 +388,9 @@ countmin_lower(void *data, const uint64_t *at, unsigned d, bool wide,
 
 /* ---------------------------------------------------------------- batches */
 
-/* The places of the keys to come, and two stages of fetching: into L2 when a
- * place is computed, for which a processor has many slots, and into L1 shortly
- * before use, for which it has few. */
+/* The places of the next keys, fetched in two stages: into L2 when a place is
+ * computed, since a processor can have many such fetches under way, and into L1
+ * shortly before use, since it can have few of these. */
 #define COUNTMIN_RING 32 /* a power of two */
 #define COUNTMIN_NEAR 4
 
@@ -423,14 +425,14 @@ countmin_far(countmin_ring *ring, size_t i, unsigned d, bool wide)
 static inline __attribute__((always_inline)) void
 countmin_first(countmin_ring *ring, unsigned d, bool wide)
 {
-    /* One less than fit: the last place is filled by the first call of
-     * countmin_next(). */
+    /* One less than the ring holds: the last place is filled by the first call
+     * of countmin_next(). */
     for (size_t i = 0; i < COUNTMIN_RING - 1; i++)
         countmin_far(ring, i, d, wide);
 }
 
-/* The places of key i; those of later ones are on their way. Keys are taken
- * one after another. */
+/* The places of key i; those of later keys are on their way. Must be called for
+ * one key after another. */
 static inline __attribute__((always_inline)) const uint64_t *
 countmin_next(countmin_ring *ring, size_t i, unsigned d, bool wide, bool write)
 {
@@ -450,10 +452,10 @@ countmin_next(countmin_ring *ring, size_t i, unsigned d, bool wide, bool write)
     return countmin_at(ring, i, d);
 }
 
-/* Enter as many of n keys in N as it has room for; returns their number, and
- * their weight in *sum. by is NULL for a weight of 1 each. N is raised before
- * any counter: so it is at all times at least what is in a row, and many
- * writers together cannot pass 2^64 - 1. */
+/* Add as many of n keys to N as it has room for; returns their number, and
+ * their total weight in *sum. by is NULL for a weight of 1 each. N is raised
+ * before any counter. So it is never less than the sum of a row, and many
+ * writers together cannot exceed 2^64 - 1. */
 static size_t countmin_enter(bly_filter *f, const uint64_t *by, size_t n,
                              uint64_t *sum)
 {
@@ -480,7 +482,7 @@ static size_t countmin_enter(bly_filter *f, const uint64_t *by, size_t n,
     return taken;
 }
 
-/* Give back what was entered for n keys that were not added after all. */
+/* Take n keys out of N again that were not added after all. */
 static void countmin_leave(bly_filter *f, const uint64_t *by, size_t n)
 {
     uint64_t sum = 0;
@@ -535,7 +537,7 @@ countmin_add_body(bly_filter *f, const uint64_t *h, const uint64_t *by,
                                       "2^64 - 1");
 }
 
-/* Depths whose loops are unrolled: what delta 0.01 gives, and 0.001. */
+/* Depths whose loops are unrolled: those of delta 0.01 and 0.001. */
 #define COUNTMIN_BY_DEPTH(f, CALL)                                 \
     const unsigned depth = (unsigned)(f)->shape.p[COUNTMIN_DEPTH]; \
     if ((f)->shape.p[COUNTMIN_COUNTER] == COUNTMIN_32)             \
@@ -588,7 +590,7 @@ countmin_remove_body(bly_filter *f, const uint64_t *h, size_t n,
         each[j] = in ? BLY_OK : BLY_EABSENT;
         removed += in;
     }
-    /* Behind the counters: N is at all times at least what is in a row. */
+    /* After the counters, so that N is never less than the sum of a row. */
     if (f->shared)
         atomic_fetch_sub_explicit((_Atomic uint64_t *)&f->state[COUNTMIN_TOTAL],
                                   removed, memory_order_relaxed);

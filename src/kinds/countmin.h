@@ -33,14 +33,14 @@ static inline uint64_t countmin_total(const bly_filter *f)
     return bly_word_load(&f->state[COUNTMIN_TOTAL]);
 }
 
-/* Has it counters of 64 bits? */
+/* Does it have counters of 64 bits? */
 static inline bool countmin_wide(const bly_filter *f)
 {
     return f->shape.p[COUNTMIN_COUNTER] == COUNTMIN_64;
 }
 
-/* Counter i, whether or not others write to it; and a new value of it, by a
- * writer that is alone. */
+/* Read counter i, even if other threads write to it; and store a new value, as
+ * the only writer. */
 static inline uint64_t countmin_load(const void *data, uint64_t i, bool wide)
 {
     if (wide)
@@ -57,7 +57,7 @@ static inline void countmin_store(void *data, uint64_t i, uint64_t v, bool wide)
         ((uint32_t *)data)[i] = bly_le32((uint32_t)v);
 }
 
-/* Of the kind's descriptor. */
+/* Functions of the kind's descriptor. */
 bool bly_countmin_check(const bly_filter *f);
 void bly_countmin_stat(const bly_filter *f, bly_stats *out);
 bly_status bly_countmin_merge(bly_filter *dst, const bly_filter *src);

@@ -1,9 +1,9 @@
 /*
  * countmin_rows.c - count-min sketches as a whole, row by row
  *
- * A key has one counter in each row (countmin.c). Here no key is asked for: the
- * functions go through all counters of a sketch, or of two that have the same
- * shape, row by row.
+ * A key has one counter in each row (countmin.c). The functions here do not
+ * look up keys. They go through all counters of a sketch, or of two sketches of
+ * the same shape, row by row.
  *
  *     check    plain update: a row sums up to N; conservative: to N at most
  *     stat     counters above 0 are the set bits of a filter of d slices
@@ -119,10 +119,10 @@ bly_status bly_countmin_merge(bly_filter *dst, const bly_filter *src)
     return bly_countmin_merge_part(dst, &all);
 }
 
-/* Places are scaled, so counters 2j and 2j + 1 of a row fall together. Their
- * sum is what plain update would have counted there; with conservative update,
- * in which a counter need only be no less than the count of any of its keys,
- * the greater of the two will do. */
+/* Places are scaled, so counters 2j and 2j + 1 of a row become one. Their sum
+ * is what plain update would have counted there. With conservative update a
+ * counter need only be no less than the count of any of its keys, so the
+ * greater of the two will do. */
 bly_status bly_countmin_fold(const bly_filter *f, bly_filter **out)
 {
     const bool wide = countmin_wide(f);
@@ -150,9 +150,9 @@ bly_status bly_countmin_fold(const bly_filter *f, bly_filter **out)
     return BLY_OK;
 }
 
-/* Distinct keys from the counters in use; the inner product, the sum over all
- * keys of one count times the other, is at most the least of the products of
- * rows [1]. */
+/* The number of distinct keys follows from the counters in use. The inner
+ * product, which is the sum over all keys of one count times the other, is at
+ * most the smallest of the products of rows [1]. */
 bly_status bly_countmin_compare(const bly_filter *a, const bly_filter *b,
                                 bly_likeness *out)
 {

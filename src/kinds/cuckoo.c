@@ -2,9 +2,9 @@
  * cuckoo.c - a table of fingerprints that can move house
  *
  * A key is stored as a fingerprint of f bits, in one of two buckets of b slots
- * each. Either bucket follows from the other and the fingerprint, so that a
- * fingerprint can be moved without its key; where both are full, others are
- * moved out of the way.
+ * each. Either bucket follows from the other bucket and the fingerprint, so a
+ * fingerprint can be moved without knowing its key. Where both buckets are
+ * full, other fingerprints are moved out of the way.
  *
  *     hash h -> i1 = h * nb / 2^64
  *               fp = 1 + (top half of h * C) * (2^f - 1) / 2^32
@@ -14,15 +14,15 @@
  *     bucket i:  | fp | fp | 0 | fp |     b slots; 0 is an empty one
  *                  f bits each, packed (cuckoo_table.h); any f from 4 to 32
  *
- * nb is any even number and t is odd: of two buckets one is even and the other
- * odd, so they are never the same, which in small tables would cost a tenth of
- * the load. Fingerprints range evenly over 1 .. 2^f - 1. Mapping 0 to 1 instead
- * would make 1 twice as likely: 40.8 % instead of 39.8 % false positives at f
- * = 4.
+ * nb is any even number and t is odd. So one of the two buckets is even and the
+ * other odd, and they are never the same, which in small tables would cost a
+ * tenth of the load. Fingerprints range evenly over 1 .. 2^f - 1. Mapping 0 to
+ * 1 instead would make 1 twice as likely: 40.8 % instead of 39.8 % false
+ * positives at f = 4.
  *
- * Rate. An absent key is a false positive where one of the n stored keys has
- * its fingerprint and started in one of its two buckets, wherever that one has
- * moved since:
+ * Rate. An absent key is a false positive if one of the n stored keys has the
+ * same fingerprint and the same pair of buckets, in whichever of the two it
+ * lies now:
  *
  *     1 - (1 - 2 / (nb (2^f - 1)))^n,  about 2 b load / 2^f
  *
@@ -30,29 +30,31 @@
  * at a load of 0.95, 10.53 bits per key, and the rate is 0.74 %. cuckoo_plan.c
  * knows how full a table may become.
  *
- * Adding searches breadth first from both buckets for one with room, and moves
- * along the shortest way (cuckoo_table.c). Where there is none the table is
- * full, and no key is lost.
+ * Adding searches breadth first from both buckets for a bucket with room, and
+ * moves fingerprints along the shortest path (cuckoo_table.c). If there is no
+ * path the table is full, and no key is lost.
  *
  * Copies. Every addition stores a copy and every removal takes one, so a key
  * that was added twice must be removed twice. Two buckets hold 2b copies; the
- * next is refused even in an empty table. With `unique` a key that seems to be
- * there is not stored again. It may have been mistaken for another key that
- * looks like it, and then the two share one copy; so nothing can be removed.
+ * next is refused even in an empty table. With `unique`, a key that seems to be
+ * there is not stored again. It may have been mistaken for another key with the
+ * same fingerprint and buckets. Then the two share one copy, so nothing can be
+ * removed.
  *
  * Semi-sorting [1] (`semisort`, b = 4) trades time for one bit per slot: the
  * order of slots carries no information, so it need not be stored.
  *
- * Growing (`grow` = s). A full table is followed by one s times as large with
- * fingerprints a bit longer, as a layer: rates p/2 + p/4 + ... stay below p.
- * A key that two tables seem to have cannot be removed: one of the two
- * fingerprints may be another key's, which would vanish with it. Such a removal
- * is refused, about as often as there is a false positive.
+ * Growing (`grow` = s). When a table is full, another is added as a layer: it
+ * is s times as large, and its fingerprints are one bit longer. So the rates
+ * p/2 + p/4 + ... stay below p. A key that seems to be in two tables cannot be
+ * removed: one of the two fingerprints may belong to another key, which would
+ * vanish with it. Such a removal is refused, about as often as there is a false
+ * positive.
  *
  * It cannot be resized, since fingerprints do not know their keys, nor used as
  * a counter, since two buckets hold at most 2b copies. It cannot be folded
- * either: in a table of half the buckets i2 would follow from i1, and nobody
- * knows which of the two a fingerprint lies in.
+ * either: in a table with half the buckets, i2 would still have to follow from
+ * i1, and nobody knows which of the two buckets a fingerprint lies in.
  *
  * state[0] is the number of fingerprints stored in data.
  *
@@ -169,9 +171,10 @@ typedef enum cuckoo_stop {
     CUCKOO_TOO_MANY_COPIES
 } cuckoo_stop;
 
-/* Look before each key is added to `table`, which is f or one of its layers:
- * those that are new are marked in fresh; with `unique` no others are stored.
- * How many keys were done, up to the first that finds no room. */
+/* Add keys to `table`, which is f or one of its layers, but look up each key
+ * first. Keys that are new are marked in fresh; with `unique`, only these are
+ * stored. Returns how many keys were done before the first that found no
+ * room. */
 static inline __attribute__((always_inline)) size_t
 cuckoo_add_looking(const bly_filter *f, const bly_filter *table,
                    const uint64_t *h, size_t n, size_t from, uint64_t *fresh,
@@ -252,8 +255,9 @@ bly_status bly_cuckoo_grow(bly_filter *f)
     return st ? st : bly_filter_push(f, layer);
 }
 
-/* The first table from number *part on with room, for how many; 0: none, and
- * *part is the number of the next table. Removals may have made room in any. */
+/* Find the first table with room, from number *part on. Sets *part to its
+ * number and returns for how many keys it has room; 0: there is none, and *part
+ * is the number of tables. Removals may have made room in any table. */
 static uint64_t cuckoo_left(bly_filter *f, uint32_t *part)
 {
     for (; *part <= f->nlayers; ++*part) {
@@ -275,9 +279,9 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     while (*ndone < n) {
         size_t np = n - *ndone;
         if (grows) {
-            /* From the first table again, unless this key has just been
-             * refused: removals may have made room in any of them, and what is
-             * filled there does not make the filter grow. */
+            /* Start from the first table again, unless this key has just been
+             * refused: removals may have made room in any of them, and keys
+             * that fit there do not make the filter grow. */
             part = skip ? part + 1 : 0;
             uint64_t room = cuckoo_left(f, &part);
             if (!room) {
@@ -285,11 +289,11 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
                 if (st)
                     return st;
                 /* Just one key: the next round looks at the tables again and
-                 * finds how much the new one takes. */
+                 * finds out how much room the new one has. */
                 room = 1;
             }
-            /* A key that one table refused need not trouble the others: only
-             * that key goes on to the next table. */
+            /* If a table refused a key, only that key goes on to the next
+             * table; the keys behind it are not affected. */
             np = skip ? 1 : np < room ? np : (size_t)room;
         }
         const cuckoo_stop stop =
@@ -311,7 +315,7 @@ static bly_status cuckoo_add(bly_filter *f, const uint64_t *h, size_t n,
     return BLY_OK;
 }
 
-/* The first table; a filter that grew has more of them. */
+/* Only the first table; a filter that has grown has more of them. */
 static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 {
     const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
@@ -322,10 +326,10 @@ static void cuckoo_fetch(const bly_filter *f, const uint64_t *h, size_t n)
 
 /* -------------------------------------------------------------- one key */
 
-/* A table whose buckets are single words: aid has the lowest bit of each slot,
- * and the rest is computed faster than loaded. `literal` are the bits of a
- * fingerprint where most filters have them: four slots, mixed lightly. 0 stands
- * for any other table. */
+/* A table whose buckets are single words. aid has the lowest bit of each slot
+ * set; everything else is faster to compute than to load. `literal` is the
+ * length of a fingerprint in bits, known at compile time for the most common
+ * tables: four slots, mixed lightly. 0 stands for any other table. */
 static inline __attribute__((always_inline)) bly_cuckoo_table
 cuckoo_plain_table(const bly_filter *f, unsigned literal)
 {
@@ -353,7 +357,7 @@ cuckoo_plain_table(const bly_filter *f, unsigned literal)
     };
 }
 
-/* The view of such a table, but for the seed. */
+/* The view of such a table, without the seed. */
 BLY_ONE_BODY bly_view_cuckoo cuckoo_view_of(const bly_cuckoo_table *t)
 {
     return (bly_view_cuckoo){
@@ -369,7 +373,7 @@ BLY_ONE_BODY bly_view_cuckoo cuckoo_view_of(const bly_cuckoo_table *t)
     };
 }
 
-/* As by a view: buckets of whole bytes are counted in bytes. */
+/* The same as through a view: buckets of whole bytes are addressed in bytes. */
 BLY_ONE_BODY bool cuckoo_has_of(const bly_filter *f, uint64_t h, unsigned bits)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
@@ -377,14 +381,14 @@ BLY_ONE_BODY bool cuckoo_has_of(const bly_filter *f, uint64_t h, unsigned bits)
     return bly_cuckoo_in_(&v, h, bits && bits * 4 % 8 == 0 ? 1 : 8, t.light);
 }
 
-/* The same of a filter that may have grown. */
+/* The same for a filter that may have grown. */
 static __attribute__((noinline)) bool cuckoo_in_layers(const bly_filter *f,
                                                        uint64_t h)
 {
     return cuckoo_elsewhere(f, f, h);
 }
 
-/* Where there are layers, there is no aid. */
+/* A filter with layers has no aid. */
 BLY_ONE_BODY bool cuckoo_has_grown_body(const bly_filter *f, uint64_t h)
 {
     const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
@@ -399,10 +403,10 @@ static __attribute__((noinline)) bly_status cuckoo_make_room(bly_filter *f,
     return cuckoo_add(f, &h, 1, NULL, &ndone);
 }
 
-/* Most first buckets have room until the table is rather full: so a branch,
- * which is guessed right, and the second bucket is not waited for. (Batches
- * wait for both: there they have been fetched.) Where neither has room,
- * cuckoo_add() makes some or says why not. */
+/* Until the table is rather full, most keys find room in their first bucket. So
+ * this is a branch, which is predicted well, and the second bucket is not
+ * waited for. (Batches wait for both, since there both have been fetched.)
+ * Where neither has room, cuckoo_add() makes some or says why it cannot. */
 BLY_ONE_BODY bly_status cuckoo_add_of(bly_filter *f, uint64_t h, unsigned bits)
 {
     const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
@@ -421,7 +425,7 @@ BLY_ONE_BODY bly_status cuckoo_add_of(bly_filter *f, uint64_t h, unsigned bits)
     return BLY_OK;
 }
 
-/* 10 bits keep 1 %, 13 keep 0.1 %. */
+/* 10 bits keep a rate of 1 %, 13 bits keep 0.1 %. */
 #define CUCKOO_WIDTHS(X) X(0) X(10) X(13)
 #define CUCKOO_ONE(bits)                                            \
     BLY_ONE_BODY bool cuckoo_has_##bits##_body(const bly_filter *f, \
@@ -450,7 +454,8 @@ static void cuckoo_one(const bly_filter *f, bly_one *out)
         return;
     }
     out->aid = t.ones;
-    /* One that grows has to find the table, `unique` the copy. */
+    /* A filter that grows must first find the right table; with `unique`, an
+     * earlier copy. */
     const bool adds = !f->shape.p[CUCKOO_UNIQUE];
 #define CUCKOO_CHOOSE(bits)                                  \
     if (!(bits) || (t.light && t.b == 4 && t.f == (bits))) { \
@@ -476,8 +481,8 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
 
 /* ---------------------------------------------------------------- removing */
 
-/* With `unique` a copy stands for every key with its fingerprint, so none can
- * be taken out. */
+/* With `unique`, one copy may stand for several keys, so none can be
+ * removed. */
 static void cuckoo_refuse(const bly_filter *f, const uint64_t *h, size_t n,
                           bly_status *each)
 {
@@ -497,11 +502,12 @@ static bool cuckoo_take_one(bly_filter *table, uint64_t h)
 }
 
 /* Take h out of a filter that has grown. A key is in the table that had room
- * when it came, and nobody remembers which one that was. Where several tables
- * seem to have it, all but one may hold other keys that look like it, and
- * taking one of those would mean a false "no" for a key that nobody removed: so
- * it stays. That happens as often as the other tables have false positives,
- * and to a key that was added once before the filter grew and once after. */
+ * when it was added, and nobody remembers which one that was. Where several
+ * tables seem to have it, all but one may hold other keys that look like it.
+ * Removing one of those would mean a false "no" for a key that nobody removed,
+ * so the key stays. That happens as often as the other tables have false
+ * positives, and to every key that was added once before the filter grew and
+ * once after. */
 static bly_status cuckoo_remove_grown(bly_filter *f, uint64_t h)
 {
     bly_filter *holder = NULL;
@@ -515,13 +521,13 @@ static bly_status cuckoo_remove_grown(bly_filter *f, uint64_t h)
     }
     if (!holder || !cuckoo_take_one(holder, h))
         return BLY_EABSENT;
-    if (holder != f) /* which counts the keys of all its tables */
+    if (holder != f) /* f counts the keys of all its tables */
         bly_filter_removed(f, 1);
     return BLY_OK;
 }
 
-/* The same for many. Asking for a few first brings the lines of all tables
- * into the cache, several at a time. */
+/* The same for many keys. Querying a few of them first brings their cache lines
+ * of all tables into the cache, several at a time. */
 static void cuckoo_remove_all_grown(bly_filter *f, const uint64_t *h, size_t n,
                                     bly_status *each)
 {
@@ -583,8 +589,9 @@ static bool cuckoo_sound(const bly_filter *f)
     return f->state[0] <= cuckoo_nslots(f);
 }
 
-/* As many fingerprints as the state says, buckets in the one order that is
- * written, and nothing behind the last. */
+/* Are there as many fingerprints as the state says? Are sorted buckets in the
+ * only order that is ever written, and is everything behind the last bucket
+ * 0? */
 static bool cuckoo_check(const bly_filter *f)
 {
     const bly_cuckoo_table t = bly_cuckoo_filter_table(f);
@@ -596,8 +603,8 @@ static bool cuckoo_check(const bly_filter *f)
                                (size_t)(f->shape.nbytes / 8));
 }
 
-/* The keys of one table: one per fingerprint; or, where copies are not stored,
- * the number of keys that is expected to occupy as many cells as are in use. */
+/* The number of keys in one table: one per fingerprint; or, with `unique`, the
+ * number of keys that is expected to occupy as many cells as are in use. */
 static double cuckoo_keys(const bly_filter *f)
 {
     const double n = (double)f->state[0], cells = cuckoo_cells(&f->shape);
@@ -617,8 +624,8 @@ static void cuckoo_stat(const bly_filter *f, bly_stats *out)
     }
     out->items_estimate = nkeys;
     /* Without `unique` every key has a copy, and the count is exact. With it,
-     * the keys hidden behind others are what is estimated, and their number
-     * varies about as a Poisson variable does. */
+     * the keys hidden behind others are estimated, and their number varies
+     * roughly like a Poisson variable. */
     out->items_sd = sqrt(fmax(0, nkeys - nstored));
     out->fill = nstored / nslots;
     out->fpr_now = 1 - none;

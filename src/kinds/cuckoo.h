@@ -26,9 +26,9 @@ enum {
     CUCKOO_MIXING
 };
 
-/* Of CUCKOO_MIXING: how the other bucket follows from a fingerprint
- * (bly_cuckoo_across_()). Files from before there was a choice have the first.
- */
+/* Values of CUCKOO_MIXING: how the other bucket follows from a fingerprint
+ * (bly_cuckoo_across_()). Files from before the choice existed have the
+ * first. */
 enum { CUCKOO_FULL, CUCKOO_LIGHT };
 
 /* How many keys a table of this shape is planned for. */
@@ -37,9 +37,9 @@ uint64_t bly_cuckoo_shape_room(const bly_shape *s);
 /* The rate of one table with n keys. */
 double bly_cuckoo_table_rate(const bly_shape *s, double n);
 
-/* The shape of layer i, from 0, of a filter that grows: grow^(i+1) times the
- * room of its first table, and i + 1 bits more in a fingerprint. False where
- * there is none so large. */
+/* The shape of layer i, counted from 0, of a filter that grows: it has
+ * grow^(i+1) times the room of the first table, and its fingerprints are i + 1
+ * bits longer. False if that would be too large. */
 bool bly_cuckoo_layer_shape(const bly_shape *root, uint32_t i, bly_shape *out);
 
 /* The table of f, a root or a layer, without the layers. */
@@ -51,7 +51,7 @@ static inline bly_filter *cuckoo_part(bly_filter *f, uint32_t i)
     return i ? f->layer[i - 1] : f;
 }
 
-/* One table more. */
+/* Add one more table. */
 bly_status bly_cuckoo_grow(bly_filter *f);
 
 /* A cell is a fingerprint with its pair of buckets. There are nb/2 (2^f - 1) of
@@ -62,7 +62,7 @@ static inline double cuckoo_cells(const bly_shape *s)
            (double)((UINT64_C(1) << s->p[CUCKOO_BITS]) - 1);
 }
 
-/* Of the kind's descriptor. */
+/* Functions of the kind's descriptor. */
 bly_status bly_cuckoo_plan(const bly_want *w, bly_shape *out);
 bool bly_cuckoo_sane(const bly_shape *s);
 double bly_cuckoo_rate(const bly_shape *s, double n);

@@ -3,17 +3,17 @@
  *
  * A table is full when the search of cuckoo_table.c finds no empty slot for a
  * key. The more slots a bucket has, the later that happens. Tables are planned
- * to stay safely below it:
+ * to stay safely below this point:
  *
  *     slots of a bucket          1      2      4      8
  *     large tables are full at   0.50   0.88   0.97   0.99   of their slots
  *     and are planned for        0.40   0.84   0.95   0.97
  *
- * cuckoo_room() knows this number, and by how much small tables stay below it.
- * Planning tries every length of fingerprints. For each it takes the fewest
- * buckets that have room for all keys, or more if the rate asks for them. The
- * plan with the fewest bits wins; where the memory is given, the one with the
- * lowest rate.
+ * cuckoo_room() knows these loads, and how much lower they are for small
+ * tables. Planning tries every length of fingerprints. For each it takes the
+ * fewest buckets that have room for all keys, or more if the rate asks for
+ * them. The plan with the fewest bits wins; where the memory is given, the one
+ * with the lowest rate.
  *
  * The tables of a filter that grows follow from its first one: the next has
  * room for `grow` times as many keys, and one more bit per fingerprint. A file
@@ -41,9 +41,9 @@ uint64_t bly_cuckoo_bits(const bly_shape *s)
                                                    s->p[CUCKOO_SEMISORT] != 0);
 }
 
-/* The bucket takes log2(nb) bits of the hash, and the fingerprint f. Beyond 64
- * together they would share bits, and the rate would be worse than its formula
- * says. With at most 2^40 buckets, f <= 24 always fits. */
+/* The bucket takes log2(nb) bits of the hash, and the fingerprint takes f. If
+ * the sum were more than 64 they would share bits, and the rate would be worse
+ * than its formula says. With at most 2^40 buckets, f <= 24 always fits. */
 static bool cuckoo_hash_lasts(uint64_t nb, uint64_t f)
 {
     return f <= 24 || nb <= UINT64_C(1) << (64 - f);
@@ -64,8 +64,8 @@ bool bly_cuckoo_sane(const bly_shape *s)
 
 /* ----------------------------------------------------------------- rooms */
 
-/* The whole part of the square root, bit by bit and without doubles, for
- * cuckoo_room(). */
+/* The integer part of the square root, computed bit by bit and without doubles,
+ * for cuckoo_room(). */
 static uint64_t cuckoo_root(uint64_t x)
 {
     uint64_t root = 0;
@@ -76,10 +76,10 @@ static uint64_t cuckoo_root(uint64_t x)
 }
 
 /* How many keys a table of nb buckets is planned for: `most` of its slots if it
- * is large. In small tables the number of keys at which they are full varies by
- * about the square root of their slots, and a few keys may by chance share too
- * few buckets: mean, sigma and few leave room for that. 2b keys always fit: two
- * buckets are room enough for any of them. */
+ * is large. For small tables, the number of keys at which they are full varies
+ * by about the square root of the number of slots, and a few keys may by chance
+ * share too few buckets: mean, sigma and few leave room for that. 2b keys
+ * always fit, since two buckets have room for that many. */
 static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
 {
     static const struct {
@@ -106,12 +106,12 @@ static uint64_t cuckoo_room(uint64_t nb, uint64_t b, uint64_t f)
     return room > 2 * b ? room : 2 * b;
 }
 
-/* The least even number of buckets with room for n keys. */
+/* The smallest even number of buckets with room for n keys. */
 static uint64_t cuckoo_buckets_for(uint64_t n, uint64_t b, uint64_t f)
 {
-    /* Double, then halve the interval: room grows with the buckets, but has no
-     * inverse in closed form. The filter's layout depends on the result, so no
-     * floating point here. */
+    /* Double, then bisect: the room grows with the number of buckets, but the
+     * formula cannot be inverted. The filter's layout depends on the result, so
+     * there is no floating point here. */
     uint64_t low = 0, high = 1; /* pairs of buckets: too few, enough */
     while (cuckoo_room(2 * high, b, f) < n) {
         low = high;
@@ -181,9 +181,8 @@ double bly_cuckoo_rate(const bly_shape *s, double n)
 {
     if (!s->p[CUCKOO_GROW])
         return bly_cuckoo_table_rate(s, n);
-    /* Tables fill up in the order of their making, so each but the last has all
-     * its room in use. A key is absent from the filter where it is absent from
-     * every table. */
+    /* Tables fill up in the order in which they are made, so each but the last
+     * has all its room in use. The filter answers "no" if every table does. */
     double none = 1, left = n;
     bly_shape table = bly_shape_copy(&bly_kind_cuckoo, s);
     for (uint32_t i = 0;; i++) {
@@ -221,12 +220,12 @@ static bly_status cuckoo_check_options(const bly_want *w)
 }
 
 /* The chance that n keys do not find room in nb buckets of one slot: buckets
- * are the nodes and keys the edges of a random graph, half the nodes on either
- * side, and no part of it may have more edges than nodes. Of large graphs with
- * n = (1 - e) nb/2 edges, Kutzelnigg has the first term (Bipartite Random
- * Graphs and Cuckoo Hashing, 2006). The second is that of three keys with the
- * same two buckets, of which there are not as many as pairs where fingerprints
- * are short. */
+ * are the nodes and keys the edges of a random bipartite graph with half the
+ * nodes on either side, and no component may have more edges than nodes. For
+ * large graphs with n = (1 - e) nb/2 edges, the first term is Kutzelnigg's
+ * (Bipartite Random Graphs and Cuckoo Hashing, 2006). The second is the chance
+ * that three keys have the same two buckets: where fingerprints are short,
+ * fewer pairs of buckets are possible. */
 static double cuckoo_single_fails(double n, double nb, uint64_t f)
 {
     const double m = nb / 2, e = 1 - n / m;
@@ -238,12 +237,12 @@ static double cuckoo_single_fails(double n, double nb, uint64_t f)
            n * n * n / (6 * cells * cells);
 }
 
-/* Of this many plans one may fail. */
+/* The fraction of plans that may fail. */
 #define CUCKOO_SINGLE_FAILS (1 / 50000.0)
 
-/* The least even number of buckets with room for w's items. cuckoo_room(), by
- * which the tables of a chain are sized for ever, is too tight for buckets of
- * one slot: one plan in 200 failed. */
+/* The smallest even number of buckets with room for w's items. cuckoo_room() is
+ * too tight for buckets of one slot: one plan in 200 failed. But it cannot be
+ * changed, since the tables of filters that grow are sized by it for ever. */
 static uint64_t cuckoo_least(const bly_want *w, uint64_t f)
 {
     const uint64_t b = w->opt[CUCKOO_SLOTS];
@@ -271,8 +270,8 @@ static uint64_t cuckoo_least(const bly_want *w, uint64_t f)
 static uint64_t cuckoo_fit(const bly_want *w, uint64_t f)
 {
     const uint64_t b = w->opt[CUCKOO_SLOTS];
-    /* The keys need room for themselves; a given size must offer that, and the
-     * rate may ask for more. */
+    /* The keys need this much room. A given size must offer it, and the rate
+     * may ask for more. */
     const uint64_t least = cuckoo_least(w, f);
     uint64_t nb = least;
     if (w->bits) {

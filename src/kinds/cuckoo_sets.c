@@ -46,7 +46,7 @@ static unsigned cuckoo_copies(const bly_cuckoo_table *t, bly_cuckoo_key key)
            cuckoo_copies_in(t, key.at2, key.fp);
 }
 
-/* Store the fingerprints of src in dst, a table of the same shape. */
+/* Add the fingerprints of src to dst, a table of the same shape. */
 static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
 {
     const bly_cuckoo_table to = bly_cuckoo_filter_table(dst);
@@ -56,8 +56,8 @@ static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
         uint32_t s[BLY_CUCKOO_MAX_SLOTS];
         bly_cuckoo_read(&from, bit, s);
         for (unsigned j = 0; j < from.b; j++) {
-            /* Nobody knows the keys any more, but a bucket and what is in it
-             * are enough: tables of one shape have the same bucket pairs. */
+            /* The keys are gone, but a bucket and a fingerprint in it are
+             * enough: tables of one shape have the same pairs of buckets. */
             const bly_cuckoo_key key = cuckoo_key_in(&to, bit, s[j]);
             if (!s[j] || (unique && cuckoo_copies(&to, key)))
                 continue;
@@ -69,9 +69,9 @@ static bool cuckoo_pour(bly_filter *dst, const bly_filter *src)
     return true;
 }
 
-/* Table by table, since fingerprints of one length do not become those of
- * another. Copies add up, as if the keys had been added: two keys may share a
- * cell, and each must leave its own copy when it is removed. */
+/* Merge table by table, since fingerprints of one length cannot be turned into
+ * those of another. Copies add up, as if the keys had been added: two keys may
+ * share a cell, and each removal must find a copy of its own. */
 bly_status bly_cuckoo_merge(bly_filter *dst, const bly_filter *src)
 {
     /* Into a copy, since the last fingerprint may turn out not to fit, and a
@@ -114,7 +114,7 @@ static bly_status cuckoo_one_table(const bly_filter *a, const bly_filter *b)
                : BLY_OK;
 }
 
-/* Of each cell as many copies as both have. */
+/* Keep as many copies of each cell as both filters have. */
 bly_status bly_cuckoo_intersect(bly_filter *dst, const bly_filter *src)
 {
     const bly_cuckoo_table a = bly_cuckoo_filter_table(dst),
@@ -127,9 +127,9 @@ bly_status bly_cuckoo_intersect(bly_filter *dst, const bly_filter *src)
         bly_cuckoo_read(&a, bit, s);
         for (unsigned j = 0; j < a.b; j++) {
             const bly_cuckoo_key key = cuckoo_key_in(&a, bit, s[j]);
-            /* One copy goes at a time, and those that are left are counted anew
-             * at the next slot of the cell. So the walk may remove as it goes
-             * and stops at what b has. */
+            /* One copy is removed at a time, and the rest are counted anew at
+             * the next slot of the cell. So copies can be removed during the
+             * walk, until there are as many as b has. */
             if (s[j] && cuckoo_copies(&a, key) > cuckoo_copies(&b, key)) {
                 bly_cuckoo_exchange(&a, bit, s[j], 0);
                 dst->state[0]--;
@@ -140,7 +140,7 @@ bly_status bly_cuckoo_intersect(bly_filter *dst, const bly_filter *src)
     return BLY_OK;
 }
 
-/* Is slot j of a bucket the first in which its cell is met? */
+/* Is slot j of a bucket the first one in which the walk meets its cell? */
 static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
                          const uint32_t *s, unsigned j)
 {
@@ -152,7 +152,7 @@ static bool cuckoo_first(const bly_cuckoo_table *t, bly_cuckoo_key key,
     return key.at1 < key.at2 || !cuckoo_copies_in(t, key.at2, key.fp);
 }
 
-/* The cells that a has, and of them those that b has too. */
+/* The number of cells that a has, and how many of these b has too. */
 static double cuckoo_used(const bly_cuckoo_table *a, const bly_cuckoo_table *b,
                           double *both)
 {
@@ -181,7 +181,7 @@ bly_status bly_cuckoo_compare(const bly_filter *a, const bly_filter *b,
     if (st)
         return st;
     double both;
-    /* The cells in both are the same number whichever table is walked. */
+    /* The number of common cells is the same whichever table is walked. */
     bly_ones used = { .b = cuckoo_used(&tb, &ta, &both) };
     used.a = cuckoo_used(&ta, &tb, &both);
     used.either = used.a + used.b - both;

@@ -1,8 +1,8 @@
 /*
- * deletable.c - bits of which some can be taken back
+ * deletable.c - a filter of bits from which most keys can be removed
  *
- * A Bloom filter whose m bits are cut into r regions, and one more bit for each
- * region: was a bit of it ever set twice?
+ * The m bits of a Bloom filter are cut into r regions. Each region has one more
+ * bit, its mark: was a bit of the region ever set twice?
  *
  *     bits     | region 0 | region 1 | region 2 | ...  | region r-1 |
  *              | 0100010  | 0000010  | 1011010  |      | 0010000    |  m = r s
@@ -10,20 +10,20 @@
  *
  * Adding a key sets its k bits, and where one is set already marks its region.
  * In a region without a mark every bit belongs to one key. So a key can be
- * taken out if one of its bits lies in such a region: these bits are cleared,
- * and one is enough. Its bits in marked regions stay. Marks are never taken
- * back, so the more keys are added the fewer can be removed.
+ * removed if one of its bits lies in such a region. All its bits in regions
+ * without a mark are cleared; one is enough. Its bits in marked regions stay.
+ * Marks are never cleared, so the more keys are added the fewer can be removed.
  *
- * How many, with q = 1 - 1/m after n keys:
+ * The share of keys that can be removed, with q = 1 - 1/m after n keys:
  *
  *     pc  = 1 - q^(kn) - (kn/m) q^(kn-1)            a bit is hit twice or more
  *     p_d = 1 - (1 - q^(kn-1) (1-pc)^(s-1))^k       a key can be removed
  *
- * The bit of the key itself must not be hit by another, and the s - 1 others of
- * its region not twice. The formula of [1], (1 - (1-pc)^s)^k, is the chance
- * that an arbitrary set of regions is marked: neither the right event nor the
- * right condition. 1000 keys in 10,000 bits with k = 7 and 2000 regions: p_d =
- * 0.869.
+ * The bit of the key itself must not be hit by another key, and none of the
+ * other s - 1 bits of its region may be hit twice. The formula of [1], (1 -
+ * (1-pc)^s)^k, is the chance that an arbitrary set of regions is marked:
+ * neither the right event nor the right condition. 1000 keys in 10,000 bits
+ * with k = 7 and 2000 regions: p_d = 0.869.
  *
  * plan() takes the fewest regions that keep p_d at `deletability`, by default
  * 0.9. One million keys at 1 % take 12.0 bits each, 2.4 of them for marks;
@@ -79,7 +79,7 @@ static uint64_t deletable_m(const bly_shape *s)
     return s->p[DELETABLE_REGIONS] * s->p[DELETABLE_REGION];
 }
 
-/* Words of the bits, behind which the marks begin. */
+/* The number of words of the bits; the marks follow. */
 static uint64_t deletable_words(const bly_shape *s)
 {
     return (deletable_m(s) + 63) / 64;
@@ -119,7 +119,8 @@ static double deletable_share(const bly_shape *s, double n)
     const double hits = k * n;
     if (m <= 1)
         return hits <= 1 ? 1 : 0;
-    /* By logarithms: in a large filter q = 1 - 1/m is as good as 1. */
+    /* Computed by logarithms, since in a large filter q = 1 - 1/m is almost
+     * 1. */
     const double lq = log1p(-1 / m); /* ln q */
     const double once = exp(hits * lq) + hits / m * exp((hits - 1) * lq);
     /* The key's own bit, not hit by another, and the rest of its region, each
@@ -131,7 +132,8 @@ static double deletable_share(const bly_shape *s, double n)
 
 /* ---------------------------------------------------------------- planning */
 
-/* A shape of regions of so many bits within `total`, marks included. */
+/* A shape with regions of `region` bits that takes `total` bits, marks
+ * included. */
 static bly_shape deletable_shape(const bly_want *w, double total, double region)
 {
     bly_shape s = { .p = { [DELETABLE_REGIONS] =
@@ -147,10 +149,11 @@ static bly_shape deletable_shape(const bly_want *w, double total, double region)
     return s;
 }
 
-/* The largest regions, and so the fewest marks, that keep the target. Smaller
- * ones are cleaner, but marks then take so much of the memory (half of it for
- * one bit) that the bits fill up. So from four bits down the share need not
- * rise any more: the first that keeps the target is taken, or else the best. */
+/* The largest regions, and so the fewest marks, that keep the target. In
+ * smaller regions collisions are rarer, but then marks take so much of the
+ * memory (half of it, for regions of one bit) that the bits fill up. So below
+ * four bits per region the share need not rise any more: the first size that
+ * keeps the target is taken, or else the best one. */
 static bly_shape deletable_best(const bly_want *w, double total)
 {
     const double n = (double)w->items;
@@ -171,8 +174,8 @@ static bly_shape deletable_best(const bly_want *w, double total)
         }
         return best;
     }
-    /* From four bits up the share falls, so the interval can be halved: low is
-     * clean enough, high is not. */
+    /* From four bits up the share falls with the size, so bisection works: low
+     * keeps the target, high does not. */
     while (high - low > 1) {
         const double mid = floor((low + high) / 2);
         s = deletable_shape(w, total, mid);
@@ -194,7 +197,8 @@ static bly_status deletable_plan(const bly_want *w, bly_shape *out)
                             "%llu bits are too few for a region and its mark",
                             (unsigned long long)w->bits);
     } else {
-        /* Marks included. What is too large is not sane: below. */
+        /* Marks are included. A shape that is too large is not sane, which is
+         * tested below. */
         bly_plan_least(w, deletable_best, deletable_rate, 1, 64,
                        2 * DELETABLE_MAX_BITS, out);
     }
@@ -207,8 +211,8 @@ static bly_status deletable_plan(const bly_want *w, bly_shape *out)
         return bly_fail(BLY_ERANGE, "a deletable filter has at most 2^48 "
                                     "bits: ask for fewer items or a higher "
                                     "rate");
-    /* A share that nobody asked for may be missed; one that was given is kept
-     * or refused. */
+    /* A default target may be missed; a target that the caller gave is kept, or
+     * the plan is refused. */
     if (w->given[DELETABLE_TARGET] &&
         deletable_share(out, n) < bly_want_real(w, DELETABLE_TARGET))
         return bly_fail(BLY_EINVAL,
@@ -270,7 +274,7 @@ static void deletable_has(const bly_filter *f, const uint64_t *h, size_t n,
     bly_probe_ask(&q, h, n, maybe);
 }
 
-/* The marks are for removing alone. */
+/* Marks are needed only for removing, so they are not reported. */
 static void deletable_reach(const bly_filter *f, const uint64_t *h, size_t n,
                             uint64_t *bad)
 {
@@ -287,7 +291,7 @@ typedef struct deletable_batch {
     uint64_t changed; /* keys that changed something */
 } deletable_batch;
 
-/* Fetch the marks of a key's regions: its bits are on their way. */
+/* Fetch the marks of a key's regions; its bits are being fetched already. */
 static inline __attribute__((always_inline)) void
 deletable_ahead(void *ctx, size_t i, bly_spots at)
 {
@@ -299,7 +303,7 @@ deletable_ahead(void *ctx, size_t i, bly_spots at)
 }
 
 /* All bits are read before the first is set: a key that names a position twice
- * does not collide with itself. Without a branch, since in a half full filter
+ * does not collide with itself. There is no branch, since in a half full filter
  * it would be a coin flip. */
 static inline __attribute__((always_inline)) void
 deletable_set(void *ctx, size_t i, bly_spots at)
@@ -392,8 +396,8 @@ static bool deletable_check(const bly_filter *f)
            bly_bits_tail_clear(v.marks, r, (size_t)((r + 63) / 64));
 }
 
-/* The ones of word w were set twice. Those past the end, which only a damaged
- * filter has, have no region. */
+/* Mark the regions of bits that were set twice: the ones of `twice`, in word w.
+ * Bits past the end, which only a damaged filter has, have no region. */
 static void deletable_mark(const deletable_view *v, uint64_t w, uint64_t twice)
 {
     for (twice = bly_le64(twice); twice; twice &= twice - 1) {
@@ -403,21 +407,21 @@ static void deletable_mark(const deletable_view *v, uint64_t w, uint64_t twice)
     }
 }
 
-/* A bit that both have set was set twice. */
+/* A bit that is set in both filters was set twice. */
 static bly_status deletable_merge_part(bly_filter *dst, const bly_part *p)
 {
     const deletable_view v = deletable_view_of(dst);
     const uint64_t *const from = (const uint64_t *)(const void *)p->bytes;
     const uint64_t first = p->at / 8, nwords = deletable_words(&dst->shape);
-    /* Before the OR, after which nobody could tell. Where the marks begin,
-     * behind nwords, the OR is all there is to do. */
+    /* This comes before the OR, which destroys the information. For the marks,
+     * which begin after nwords, the OR is all there is to do. */
     for (uint64_t i = 0; i < p->nbytes / 8 && first + i < nwords; i++)
         deletable_mark(&v, first + i, v.words[first + i] & from[i]);
     return bly_bitset_merge_part(dst, p);
 }
 
-/* Positions are scaled, so bits 2j and 2j + 1 fall together, and regions 2i and
- * 2i + 1. Where both bits were set the new one was set twice. */
+/* Positions are scaled, so bits 2j and 2j + 1 become one, and so do regions 2i
+ * and 2i + 1. If both bits were set, the new bit was set twice. */
 static bly_status deletable_fold(const bly_filter *f, bly_filter **out)
 {
     bly_shape half = bly_shape_of(f);
@@ -463,8 +467,8 @@ const bly_kind bly_kind_deletable = {
     .remove = deletable_remove,
     .merge = bly_merge_as_part,
     .merge_part = deletable_merge_part,
-    /* Marks too: a bit that was set once in one of them is of one common key
-     * at most. */
+    /* This holds for marks too: a bit that was set only once in one of the
+     * filters belongs to at most one common key. */
     .intersect = bly_bitset_intersect,
     .intersect_part = bly_bitset_intersect_part,
     .compare = bly_bitset_compare,

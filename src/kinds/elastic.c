@@ -1,11 +1,12 @@
 /*
- * elastic.c - a filter that grows, and at no time holds much more than it needs
+ * elastic.c - a filter that grows, and never takes much more memory than it
+ * needs
  *
  * A scalable filter makes its next layer for keys that may come, and pays for
- * those that have not. Here memory follows the keys. They are fingerprints in
- * tables as those of quotient.c, and a table is written anew, a twentieth
- * larger, whenever it is full (elastic_grow.c). That takes no key, since a
- * fingerprint of m bits stays what it is while slots become more,
+ * those that never do. Here memory follows the keys. They are kept as
+ * fingerprints in tables like those of quotient.c, and a table is rewritten, a
+ * twentieth larger, whenever it is full (elastic_grow.c). That takes no keys,
+ * since a fingerprint of m bits does not change with the number of slots,
  *
  *     F = the first m bits of the hash
  *     F scaled to slots * 2^r  ->  a home slot, and r bits that are stored
@@ -13,45 +14,47 @@
  *
  * and the table of any number of slots is the sorted list of the same F.
  *
- * The rate of a table with n keys is n / 2^m. So it may take no more than
- * 0.95 * 2^(m-r) keys, r being fixed for it from the start; then it is left as
- * it is, and a new one with longer fingerprints begins, small again:
+ * The rate of a table with n keys is n / 2^m. So it may take no more than 0.95
+ * * 2^(m-r) keys, where r is fixed for it from the start. Then it is left as it
+ * is, and a new table with longer fingerprints begins, small again:
  *
  *     table    0          1               2                     i
  *     slots    S          g S             g^2 S         up to   g^i S
  *     m        s + r      s + r + log g   s + r + 2 log g       (S = 2^s)
  *     rate     q          q               q             up to   q = 0.95 / 2^r
  *
- * The first `level` tables have this r, and each one after them a bit more
- * than the one before, so that rates add up to (level + 1) q and not further.
- * With 1 %, r = 10 and level = 9: a million keys that began as a hundred are in
- * five tables, and on the way have had
+ * The first `level` tables have this r, and each later table has one bit more
+ * than the one before, so that rates never add up to more than (level + 1) q.
+ * With 1 %, r = 10 and level = 9: a filter that began with a hundred keys and
+ * has grown to a million has five tables, and has taken on the way
  *
  *     (r + 2.125) / 0.95 = 12.8  bits per key where the newest table is full,
  *                          14.8  at most, from 100,000 keys on
  *
  * A filter that does not know how many keys will come needs at least
  * log2(1/p) + log2(log2 n) bits per key [1], here 11. Most keys are in the
- * newest table, which is asked first; a key that is not there asks all.
+ * newest table, which is queried first; a key that is not there has to be
+ * looked up in all.
  *
  * A key that is known already is not added again. So a fingerprint may stand
- * for several keys, and nothing can be removed. With removal = yes every
- * addition adds a fingerprint to the newest table, counted where it is there
- * already. A key that matches in one table only has all its additions there,
- * and one of them can be taken out without harm to others. Where it matches in
- * several, some of these may be others' alone: it is refused. That happens to
- * as many keys as are false positives, and to those that came several times,
- * far apart.
+ * for several keys, and nothing can be removed. With removal = yes, every
+ * addition adds a fingerprint to the newest table, or raises its count if it is
+ * there already. If a key matches in one table only, all its additions are
+ * there, and one of them can be removed without harm to others. If it matches
+ * in several tables, some of the matches may belong to other keys only, and the
+ * removal is refused. That happens about as often as false positives, and to
+ * keys that were added several times, far apart.
  *
- * The union of two filters is one table where both have one and it holds both.
- * Else the other's tables come along as layers: they are asked, and their keys
- * removed, but new ones go to this filter's own. Rates add up, so the tables of
- * both together may be `level`, which is what the bound has room for.
+ * If two filters have one table each and one table can hold the keys of both,
+ * their union is one table. Otherwise the other filter's tables become layers:
+ * keys can be found there and removed, but new keys go to this filter's own
+ * tables. Rates add up, so both together may have at most `level` tables, for
+ * which the bound has room.
  *
  * data: the tables, each from a multiple of 64 bytes on. The shape gives their
  * number and the size of the newest; growing changes it. state: [0..2] the sums
- * of the newest table, which are all equal where nothing is in it twice; [3]
- * fingerprints in all tables before it.
+ * of the newest table, which are all equal if nothing is in it twice; [3] the
+ * number of fingerprints in all tables before it.
  *
  * [1] Pagh, Segev and Wieder, How to Approximate a Set Without Knowing Its Size
  *     in Advance, 2013
@@ -124,7 +127,7 @@ bool bly_elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
         i + s->p[ELASTIC_JOINED]; /* before it, of others too */
     const uint64_t print =
         s->p[ELASTIC_PRINT] + up + (all < level ? 0 : all - level + 1);
-    /* Compared this way round, nothing is shifted out: the shape may come from
+    /* Compared this way round, no bits are shifted out: the shape may come from
      * a file. */
     if (up > 40 || first > ELASTIC_MAX_SLOTS >> up || print > ELASTIC_MAX_PRINT)
         return false;
@@ -169,7 +172,7 @@ bool bly_elastic_next(elastic_walk *w)
     return true;
 }
 
-/* What a table sees of a hash. */
+/* The part of a hash that a table sees. */
 static uint64_t elastic_cut(const elastic_size *size, uint64_t h)
 {
     return h & UINT64_MAX << (64 - size->print);
@@ -208,7 +211,7 @@ static double elastic_remainder(double fpr, double level)
     return fmax(1, ceil(log2(ELASTIC_LOAD * (level + 1) / fpr)));
 }
 
-/* What all rates add up to. */
+/* The bound on the sum of all rates. */
 static double elastic_bound(const bly_shape *s)
 {
     const int r =
@@ -325,8 +328,8 @@ static void elastic_describe(const bly_shape *s, const bly_want *w,
 /* Keys that go through the tables together: their hashes stay in L1. */
 #define ELASTIC_GROUP 512
 
-/* Which of n <= ELASTIC_GROUP keys some table of f, which is not a layer's,
- * knows. */
+/* Find which of n <= ELASTIC_GROUP keys are known to some table of f itself,
+ * without its layers. */
 static void elastic_ask_own(const bly_filter *f, const uint64_t *h, size_t n,
                             uint64_t *maybe)
 {
@@ -337,8 +340,9 @@ static void elastic_ask_own(const bly_filter *f, const uint64_t *h, size_t n,
         left[i] = h[i];
         at[i] = (uint16_t)i;
     }
-    /* The newest table first: it has most keys. Those that it does not have
-     * move up in left[], without a branch, and go on to older tables. */
+    /* The newest table comes first, since it has most keys. Keys that it does
+     * not have move up in left[], without a branch, and go on to older
+     * tables. */
     for (elastic_walk w = elastic_walk_of(f); n > 0 && bly_elastic_next(&w);) {
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
@@ -372,8 +376,8 @@ static void elastic_has(const bly_filter *f, const uint64_t *h, size_t n,
                     maybe + from / 64);
 }
 
-/* Add at most ELASTIC_GROUP keys as far as the newest table has room for those
- * that no table knows; the number of keys that are done. */
+/* Add at most ELASTIC_GROUP keys, as far as the newest table has room for those
+ * that no table knows. Returns how many keys are done. */
 static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
                                 uint64_t *fresh, size_t first)
 {
@@ -401,7 +405,7 @@ static size_t elastic_add_group(bly_filter *f, const uint64_t *h, size_t n,
     return i;
 }
 
-/* The same with removal: all are added, known or not. */
+/* The same with removal = yes: all keys are added, known or not. */
 static size_t elastic_count_group(bly_filter *f, const uint64_t *h, size_t n,
                                   uint64_t *fresh, size_t first)
 {
@@ -473,13 +477,13 @@ static unsigned elastic_matches(bly_filter *part, uint64_t h,
     return n;
 }
 
-/* Take one from what is in this table of a part. */
+/* Take one addition of a fingerprint out of this table of a part. */
 static bly_status elastic_take(bly_filter *part, const elastic_walk *w,
                                uint64_t h)
 {
     const uint64_t cut = elastic_cut(&w->size, h), many = UINT64_C(1) << 62;
-    /* Nobody keeps sums of tables before the newest, only the number of their
-     * fingerprints: what becomes of these tells. */
+    /* For tables before the newest no sums are kept, only the number of their
+     * fingerprints. So the change is measured from arbitrary sums. */
     uint64_t other[BLY_QUOTIENT_SUMS] = { many, many, many };
     const bool newest = w->i + 1 == part->shape.p[ELASTIC_TABLES];
     bly_status st;
@@ -516,9 +520,9 @@ static void elastic_remove(bly_filter *f, const uint64_t *h, size_t n,
 
 /* ----------------------------------------------------------------- knowing */
 
-/* Fingerprints that the tables before the newest have room for. A table is left
- * as it is once it has all the slots that it may reach, and holds as many as
- * fit or, where keys are crowded, fewer. */
+/* The number of fingerprints for which the tables before the newest have room.
+ * A table is finished once it has all the slots that it may reach. It holds as
+ * many fingerprints as fit or, where keys are crowded, fewer. */
 static uint64_t elastic_room_before(const bly_shape *s)
 {
     elastic_size size;
@@ -529,8 +533,8 @@ static uint64_t elastic_room_before(const bly_shape *s)
     return room;
 }
 
-/* Are these the sums of a table? Where known keys are not added again, all are
- * one number. */
+/* Could these be the sums of a table? If known keys are not added again, all
+ * are equal. */
 static bool elastic_sums_good(const bly_shape *s, const uint64_t *sums)
 {
     const uint64_t used = sums[BLY_QUOTIENT_USED];
@@ -540,7 +544,7 @@ static bool elastic_sums_good(const bly_shape *s, const uint64_t *sums)
                                  : distinct == used && total == used;
 }
 
-/* The same shape, but for how far each filter has grown? */
+/* Are the shapes the same, apart from how far each filter has grown? */
 static bool elastic_akin(const bly_shape *a, const bly_shape *b)
 {
     return a->p[ELASTIC_FIRST] == b->p[ELASTIC_FIRST] &&
@@ -574,7 +578,8 @@ static bool elastic_sound(const bly_filter *f)
            state[ELASTIC_BEFORE] <= elastic_room_before(&f->shape);
 }
 
-/* Is a table in order, every entry somebody's fingerprint, and once in it? */
+/* Is the table in order, and is every entry a possible fingerprint and there
+ * only once? */
 static bool elastic_table_good(const elastic_walk *w, uint64_t *sums)
 {
     bly_quotient_walk entries = bly_quotient_walk_of(&w->t);
@@ -610,20 +615,20 @@ static bool elastic_check(const bly_filter *f)
 }
 
 /*
- * Estimate the keys from the fingerprints. All are beginnings of one hash, and
- * none is added that begins as one of an earlier table: so each covers a part
- * of all hashes, 1/M in a table of range M, and no two cover the same. With a
- * share C covered, a key is new with probability 1 - C, so the next new one is
- * the 1 / (1 - C)-th on average, with variance C / (1 - C)^2. Summed while a
- * table's fingerprints bring C from a to b,
+ * Estimate the keys from the fingerprints. All fingerprints are prefixes of one
+ * hash, and none is added if an earlier table has a prefix of the same hash. So
+ * each covers a part of all hashes, 1/M in a table of range M, and no two cover
+ * the same part. When a share C is covered, a key is new with probability 1 -
+ * C, so the next new key is the 1 / (1 - C)-th on average, with variance C / (1
+ * - C)^2. Summed while a table's fingerprints bring C from a to b, this gives
  *
  *     keys      M ln((1 - a) / (1 - b))
  *     variance  M (1/(1 - b) - 1/(1 - a) - ln((1 - a) / (1 - b)))
  *
  * and C is the rate. All tables but the newest are full. With removal every key
- * is added, so that a is 0 for each table, and how many fingerprints are left
- * in it is counted. What is in several parts, or in several tables with
- * removal, counts as often.
+ * is added, so a is 0 for each table, and the fingerprints left in it are
+ * counted. A key that is in several parts, or with removal in several tables,
+ * counts once for each.
  */
 typedef struct elastic_sum {
     double slots, held, items, variance, covered;

@@ -25,7 +25,7 @@ enum { ELASTIC_BEFORE = BLY_QUOTIENT_SUMS }; /* in the state */
 #define ELASTIC_MAX_SLOTS (UINT64_C(1) << 40)
 #define ELASTIC_MAX_TABLES 64
 
-/* What follows from the number of a table and its slots. */
+/* The size of a table, which follows from its number and its slots. */
 typedef struct elastic_size {
     uint64_t most;   /* slots that it may reach */
     uint64_t slots;  /* those it has */
@@ -34,13 +34,13 @@ typedef struct elastic_size {
     unsigned r;
 } elastic_size;
 
-/* The size of table number i with so many slots, or (0) with all that it may
- * reach. False where hashes are too short for it, or it is too large for any
+/* The size of table number i with this many slots, or (0) with all that it may
+ * reach. False if hashes are too short for it, or it is too large for any
  * machine. */
 bool bly_elastic_sized(const bly_shape *s, uint64_t i, uint64_t slots,
                        elastic_size *out);
 
-/* Bytes of all tables; 0 where one cannot be. */
+/* The bytes of all tables; 0 if one of them is impossible. */
 uint64_t bly_elastic_nbytes(const bly_shape *s);
 
 /* Walks the tables of a filter, from the newest to the oldest. */
@@ -61,15 +61,15 @@ static inline elastic_walk elastic_walk_of(const bly_filter *f)
 /* The next one; false: there is none. */
 bool bly_elastic_next(elastic_walk *w);
 
-/* The cut hash of an entry: the fingerprint F that is scaled to it. False where
- * there is none, in a damaged table. */
+/* The cut hash of an entry: the fingerprint F that was scaled to it. False if
+ * there is none, which happens in a damaged table. */
 bool bly_elastic_uncut(const elastic_size *size, const bly_quotient_table *t,
                        uint64_t entry, uint64_t *h);
 
-/* Room for more keys. */
+/* Make room for more keys. */
 bly_status bly_elastic_grow(bly_filter *f);
 
-/* Of the kind's descriptor. */
+/* Functions of the kind's descriptor. */
 bly_status bly_elastic_merge(bly_filter *dst, const bly_filter *src);
 
 #endif

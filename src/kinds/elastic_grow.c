@@ -1,5 +1,5 @@
 /*
- * elastic_grow.c - elastic tables that are written anew
+ * elastic_grow.c - how elastic tables are rewritten
  *
  * A table is the sorted list of its fingerprints, however many slots it has. So
  * a larger one is written from front to back while the smaller one is read, and
@@ -9,11 +9,11 @@
  *
  * Growing does this with the newest table until it has all the slots that it
  * may reach; then that table is left as it is, and a new one begins. A union
- * reads two tables and writes one. Where there are more than two, or that one
- * would be too large, the tables of the other filter come along as layers.
+ * reads two tables and writes one. If there are more than two, or that one
+ * would be too large, the tables of the other filter become layers.
  *
- * A table that is written anew belongs to a new filter, which takes the place
- * of the old one when it is complete. So what fails has changed nothing.
+ * A rewritten table belongs to a new filter, which replaces the old one when it
+ * is complete. So a failure changes nothing.
  */
 #include "kinds/elastic.h"
 
@@ -22,14 +22,15 @@
 
 #include "core/status.h"
 
-/* A table that is written anew gets one twentieth of all slots more, so each
- * key that is added pays for moving some twenty others. Smaller steps would
- * save memory and move more. */
+/* A rewritten table gets one twentieth of all slots more, so each key that is
+ * added pays for moving some twenty others. Smaller steps would save memory but
+ * move more. */
 #define ELASTIC_STEP 20
 
 /* The range is from 2^m to below 2^(m+1), so from one F to the next the entry
- * rises by one or two. A division of doubles comes near; going on by half of
- * what is missing never goes too far, and halves it at least. */
+ * rises by one or two. A division of doubles comes near. Each further step by
+ * half of what is missing never overshoots, and at least halves the
+ * distance. */
 bool bly_elastic_uncut(const elastic_size *size, const bly_quotient_table *t,
                        uint64_t entry, uint64_t *h)
 {
@@ -55,7 +56,7 @@ bool bly_elastic_uncut(const elastic_size *size, const bly_quotient_table *t,
 
 /* ----------------------------------------------------------------- growing */
 
-/* The newest table of f, written with more slots to that of the larger g. */
+/* Rewrite the newest table of f, with more slots, as that of the larger g. */
 static bly_status elastic_spread(const bly_filter *f, bly_filter *g)
 {
     elastic_walk from = elastic_walk_of(f), to = elastic_walk_of(g);
@@ -82,7 +83,7 @@ static bly_status elastic_spread(const bly_filter *f, bly_filter *g)
     return bly_quotient_write_end(&out);
 }
 
-/* The newest table of f is left as it is; g has an empty one more. */
+/* Leave the newest table of f as it is, and give g one more, which is empty. */
 static bly_status elastic_seal(const bly_filter *f, bly_filter *g)
 {
     memcpy(g->data, f->data, (size_t)f->shape.nbytes);
@@ -91,7 +92,7 @@ static bly_status elastic_seal(const bly_filter *f, bly_filter *g)
     return BLY_OK;
 }
 
-/* The shape after this one. False: there is none. */
+/* The next larger shape. False: there is none. */
 static bool elastic_after(const bly_shape *s, bly_shape *out)
 {
     elastic_size size;
@@ -100,9 +101,9 @@ static bool elastic_after(const bly_shape *s, bly_shape *out)
     *out = *s;
     if (!bly_elastic_sized(s, last, slots, &size))
         return false;
-    /* All slots are about those of the newest table and the one before it,
-     * since older tables are smaller by powers of the growth. A new table
-     * starts from nothing; bly_elastic_nbytes() checks what it may have. */
+    /* The slots of the newest table and the one before it are nearly all, since
+     * older tables are smaller by powers of the growth. A new table starts from
+     * nothing; bly_elastic_nbytes() checks the size. */
     if (slots == size.most) {
         if (++out->p[ELASTIC_TABLES] > ELASTIC_MAX_TABLES)
             return false;
@@ -130,7 +131,7 @@ static bool elastic_crowded(const bly_filter *f, const bly_shape *s)
            f->state[BLY_QUOTIENT_USED] < most - most / 4;
 }
 
-/* The layers of f are those of g from now on, which takes its place. */
+/* Hand the layers of f over to g, which takes its place. */
 static void elastic_hand_over(bly_filter *f, bly_filter *g)
 {
     g->layer = f->layer;
@@ -141,10 +142,11 @@ static void elastic_hand_over(bly_filter *f, bly_filter *g)
     f->places = 0;
 }
 
-/* Room for more keys. Chosen keys can crowd into one place, so that a table is
- * full long before its time, even when it is written anew. Then it is made
- * larger again, but not without end: a few such keys must not take all memory.
- * f stays as it is until its successor is complete. */
+/* Make room for more keys. An adversary can choose keys that crowd into one
+ * place, so that a table is full long before its time, even after it was
+ * rewritten. Then it is made larger again, but not without limit: a few such
+ * keys must not take all memory. f stays as it is until its successor is
+ * complete. */
 bly_status bly_elastic_grow(bly_filter *f)
 {
     const bly_setting set = bly_setting_of(f);
@@ -184,7 +186,7 @@ bly_status bly_elastic_grow(bly_filter *f)
 
 /* ----------------------------------------------------------------- merging */
 
-/* Walks the one table of a filter: the cut hash of each entry. */
+/* Walks the single table of a filter: gives the cut hash of each entry. */
 typedef struct elastic_list {
     elastic_walk table;
     bly_quotient_walk entries;
@@ -211,7 +213,7 @@ static elastic_list elastic_list_of(const bly_filter *f)
     return l;
 }
 
-/* The table of g, which is empty, from those of a and b. */
+/* Fill the table of g, which is empty, from those of a and b. */
 static bly_status elastic_unite(const bly_filter *a, const bly_filter *b,
                                 bly_filter *g)
 {
@@ -260,7 +262,7 @@ static bly_status elastic_crowd(const bly_shape *s, uint64_t all)
                     (unsigned long long)s->p[ELASTIC_LEVEL]);
 }
 
-/* A copy of a part of src, without its layers, to go with dst. */
+/* A copy of a part of src, without its layers, to become a layer of dst. */
 static bly_status elastic_part_copy(const bly_filter *dst,
                                     const bly_filter *part, bly_filter **out)
 {
@@ -287,7 +289,7 @@ static bly_status elastic_join(bly_filter *dst, const bly_filter *src)
         st = elastic_part_copy(dst, i ? src->layer[i - 1] : src, &part[n]);
         n += !st;
     }
-    /* If one fails, it is the first, for want of memory for the list. */
+    /* Only the first can fail, if there is no memory for the list. */
     for (uint32_t i = 0; i < n; i++)
         if (st)
             bly_free(part[i]);
@@ -299,7 +301,8 @@ static bly_status elastic_join(bly_filter *dst, const bly_filter *src)
     return st;
 }
 
-/* dst becomes the one table of both. BLY_EFULL: it would be too large. */
+/* Merge the two single tables into one, in dst. BLY_EFULL: it would be too
+ * large. */
 static bly_status elastic_merge_tables(bly_filter *dst, const bly_filter *src)
 {
     const bly_setting set = bly_setting_of(dst);

@@ -1,9 +1,10 @@
 /*
  * exact.c - no wrong answer for any key of a known universe
  *
- * Where everything that will ever be asked is known, a filter need not guess:
- * the serial numbers of all certificates, of which some are revoked; all
- * customers, of whom some are blocked. Two ribbons (kinds/ribbon.h):
+ * If all keys that will ever be queried are known, a filter need not guess.
+ * Examples are the serial numbers of all certificates, some of which are
+ * revoked, or all customers, some of whom are blocked. The filter has two
+ * ribbons (kinds/ribbon.h):
  *
  *     first    the r members, at a rate q
  *     second   a bit for each member, and for each of those others that the
@@ -12,27 +13,29 @@
  *     key -> first: no  -> no
  *            first: maybe -> second: yes or no, for all of the universe
  *
- * With f bits for each member in the first, q = 2^-f, this takes
+ * With f bits for each member in the first ribbon, q = 2^-f, this takes
  *
  *     r f + r + s 2^-f bits
  *
- * and planning takes the f for which that is least. Rates between 2^-f and
- * 2^-(f+1) mix both widths, so their cost is on the line between the two, and
- * the least is always at an end. Eight million of 900 million: f = 6, 8.76 bits
- * per member; no code for such a choice takes less than 8.26. Where others are
- * fewer than twice as many as members, f is 0: there is no first, and the
- * second has a bit for all of the universe.
+ * and planning takes the f that minimises this. Rates between 2^-f and 2^-(f+1)
+ * mix both widths, so their cost lies on the line between the two, and the
+ * minimum is always at an end. For eight million members among 900 million
+ * keys, f = 6, and the filter takes 8.76 bits per member; no code for such a
+ * choice takes less than 8.26. If there are fewer than twice as many others as
+ * members, f is 0: there is no first ribbon, and the second has a bit for every
+ * key of the universe.
  *
- * A key outside the universe passes the first at the rate q and gets any bit
- * from the second: q / 2. Whoever wants a lower rate for these asks for it, and
- * the first is made for twice that; this is the case too where the others are
- * not everybody else, but some keys that are asked often.
+ * A key outside the universe passes the first ribbon at the rate q and gets a
+ * random bit from the second, so its rate is q / 2. A caller who wants a lower
+ * rate for such keys can ask for it, and the first ribbon is made for twice
+ * that rate. The same works if the others are not all remaining keys, but some
+ * that are queried often.
  *
- * Members have to be known first, then the others, which are asked and not
- * kept: deny(), after build(). Without others it is a ribbon.
+ * Members have to be known first (build()), then the others (deny()), which are
+ * tested and not kept. Without others this is a plain ribbon.
  *
- * Where shares of members differ between groups of keys, each has a first
- * ribbon of its own, or shares it with groups like it: exact_groups.c.
+ * If the share of members differs between groups of keys, each group has a
+ * first ribbon of its own, or shares one with similar groups: exact_groups.c.
  *
  * Nothing can be added, removed or merged.
  *
@@ -73,7 +76,7 @@ static bly_status exact_first(uint64_t r, double q, bly_shape *out)
     return bly_kind_ribbon.plan(&w, out);
 }
 
-/* Bits of both, for s others. */
+/* The bits of both ribbons, for s others. */
 double bly_exact_cost(uint64_t r, double s, double q)
 {
     bly_shape first = { .nbytes = 0 }, second = { .nbytes = 0 };
@@ -87,7 +90,7 @@ double bly_exact_cost(uint64_t r, double s, double q)
     return 8 * ((double)first.nbytes + (double)second.nbytes);
 }
 
-/* The rate of the first for which both take least. */
+/* The rate of the first ribbon at which both together take the fewest bits. */
 static double exact_best(uint64_t r, double s)
 {
     double best = 1;
@@ -99,7 +102,7 @@ static double exact_best(uint64_t r, double s)
     return best;
 }
 
-/* The lowest rate, not above `most`, that the memory is enough for. */
+/* The lowest rate, not above `most`, for which the memory is enough. */
 static bly_status exact_within(uint64_t r, double s, double most, uint64_t bits,
                                double *out)
 {
@@ -121,7 +124,7 @@ static bly_status exact_within(uint64_t r, double s, double most, uint64_t bits,
     return BLY_OK;
 }
 
-/* What is to be known of the shape, in the end. */
+/* Put the results into a shape. */
 static bly_status exact_shape(const bly_want *w, uint64_t others, double q,
                               double bits, bly_shape *out)
 {
@@ -160,7 +163,7 @@ static bly_status exact_plan(const bly_want *w, bly_shape *out)
 static bool exact_sane(const bly_shape *s)
 {
     const double q = bly_shape_real(s, BLY_EXACT_PASS);
-    /* The table of groups, whose size sound() knows. */
+    /* nbytes is the size of the table of groups, which sound() checks. */
     return s->nbytes % 8 == 0 &&
            s->nbytes <= bly_groups_bytes(BLY_GROUPS_SPANS, BLY_GROUPS_ROWS) &&
            q > 0 && q <= 1 &&
@@ -168,7 +171,7 @@ static bool exact_sane(const bly_shape *s)
            (double)s->p[BLY_EXACT_BITS] <= BLY_EXACT_MAX_BITS;
 }
 
-/* Of keys that are neither members nor others. */
+/* The rate for keys that are neither members nor others. */
 static double exact_rate(const bly_shape *s, double n)
 {
     (void)n;
@@ -196,7 +199,7 @@ static bool exact_valued(const bly_filter *layer)
     return layer->shape.p[BLY_RIBBON_VALUED] != 0;
 }
 
-/* The rate of keys outside, in the group that has the highest. */
+/* The rate for keys outside the universe, in the group where it is highest. */
 static double exact_worst(const bly_filter *f)
 {
     const bly_groups g = bly_exact_groups(f);
@@ -252,8 +255,8 @@ static const bly_filter *exact_second_of(const bly_filter *f)
     return last && exact_valued(last) ? last : NULL;
 }
 
-/* The table is as long as it should be, and only the last ribbon is one of
- * values. */
+/* Is the table as long as it should be, and is only the last ribbon one of
+ * values? */
 static bool exact_grouped_sound(const bly_filter *f)
 {
     const bly_groups g = bly_exact_groups(f);
@@ -267,7 +270,7 @@ static bool exact_grouped_sound(const bly_filter *f)
            (exact_second_of(f) || !f->nlayers);
 }
 
-/* The table of groups is in order. */
+/* Is the table of groups in order? */
 static bool exact_check(const bly_filter *f)
 {
     if (!exact_grouped(f))
@@ -325,14 +328,14 @@ static bool exact_sound(const bly_filter *f)
             return false;
     if (f->shape.nbytes)
         return false;
-    /* One of them is enough, the second without a first where q is 1. */
+    /* One ribbon may be enough: the second without a first, where q is 1. */
     return f->state[BLY_EXACT_KEYS] <= f->items &&
            f->nlayers == (uint32_t)first + second && (first || second) == any &&
            (!any || first == (bly_shape_real(&f->shape, BLY_EXACT_PASS) < 1));
 }
 
-/* The memory is in the ribbons, which are made later: refused now rather than
- * after all keys were read. */
+/* Nearly all memory will be in the ribbons, which are made later. If it is too
+ * much, refuse now rather than after all keys have been read. */
 static bly_status exact_start(bly_filter *f)
 {
     const uint64_t nbytes = f->shape.p[BLY_EXACT_BITS] / 8;
@@ -367,7 +370,7 @@ static void exact_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = n > 0 ? q / (exact_second_of(f) ? 2 : 1) : 0;
 }
 
-/* A ribbon of f, filled from n hashes, which are scratch. */
+/* Append a ribbon to f, filled from n hashes, which are scratch. */
 static bly_status exact_push(bly_filter *f, const bly_shape *shape, double rate,
                              uint64_t *h, size_t n, unsigned nthreads)
 {
@@ -391,8 +394,9 @@ static bly_status exact_no_group(void)
                                 "and the key");
 }
 
-/* The first ribbons of spans, from sorted hashes. The plan is no promise: a
- * span that was to have no members and has some is asked in the second. */
+/* Make the first ribbons of the spans, from sorted hashes. The plan is not
+ * binding: if a span was planned without members and has some, all its keys go
+ * to the second ribbon. */
 static bly_status exact_spans(bly_filter *f, uint64_t *h, size_t n,
                               unsigned nthreads)
 {
@@ -460,8 +464,8 @@ static bly_status exact_build(bly_filter *f, uint64_t *h, uint64_t *values,
     return st;
 }
 
-/* Sort the others, and drop those that are members. Fails where one is equal to
- * a member but for the bit that is to tell them apart. */
+/* Sort the others, and drop those that are members. Fails if one differs from a
+ * member only in the bit that marks others. */
 static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
 {
     const exact_making *const m = f->extra->aux;
@@ -469,7 +473,7 @@ static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
     size_t kept = 0, at = 0;
     bly_hashes_unique(h, NULL, n);
     for (size_t i = 0; i < *n; i++) {
-        /* Both are sorted: a member and its twin are neighbours. */
+        /* Both lists are sorted, so a member and its twin are neighbours. */
         const uint64_t even = h[i] & ~BLY_RIBBON_OUT;
         while (at < m->n && members[at] < even)
             at++;
@@ -491,7 +495,8 @@ static bly_status exact_sift(bly_filter *f, uint64_t *h, size_t *n)
     return BLY_OK;
 }
 
-/* A span of which all keys were to be members is as others where one is not. */
+/* A span that was planned for members only becomes an ordinary one if it has
+ * another key. */
 static void exact_unfill(bly_filter *f, const uint64_t *h, size_t n)
 {
     const bly_groups g = bly_exact_groups(f);
@@ -502,7 +507,7 @@ static void exact_unfill(bly_filter *f, const uint64_t *h, size_t n)
     }
 }
 
-/* Has a member a bit in the second? */
+/* Does a member have a bit in the second ribbon? */
 static bool exact_in_second(const bly_filter *f, uint64_t h)
 {
     if (!exact_grouped(f))
@@ -557,7 +562,7 @@ static void exact_members(const bly_filter *f, const uint64_t *h, size_t n,
     const exact_making *const m = f->extra->aux;
     const uint64_t *const members =
         m ? (const uint64_t *)(void *)m->members.at : NULL;
-    /* Nearly all others are gone with the first ribbon. */
+    /* The first ribbon rejects nearly all others. */
     f->kind->has(f, h, n, in);
     for (size_t i = 0; i < n; i++) {
         size_t low = 0, high = m ? m->n : 0;
@@ -579,9 +584,9 @@ static void exact_members(const bly_filter *f, const uint64_t *h, size_t n,
 
 #define EXACT_PIECE 1024
 
-/* Which of n <= EXACT_PIECE keys the first ribbon of their span lets through,
- * and of which nothing else has to be asked: all of their group are in it, or
- * they have none, and nothing is known of them. */
+/* Find which of n <= EXACT_PIECE keys the first ribbon of their span lets
+ * through, and for which the second need not be asked: either all keys of their
+ * group are members, or they have no group and nothing is known of them. */
 static void exact_through(const bly_filter *f, const uint64_t *h, size_t n,
                           uint64_t *to, uint64_t *sure)
 {
@@ -620,7 +625,8 @@ static void exact_through(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
-/* Let those through that the first ribbons do; where there is none, all. */
+/* Let through the keys that the first ribbons let through; all keys, where
+ * there is no first ribbon. */
 static void exact_sieve(const bly_filter *f, const uint64_t *h, size_t n,
                         uint64_t *to, uint64_t *sure)
 {
@@ -639,7 +645,7 @@ static void exact_has(const bly_filter *f, const uint64_t *h, size_t n,
 {
     const bly_filter *const second = exact_second_of(f);
     const exact_making *const m = f->extra->aux;
-    /* Nothing is in it, unless it is being made. */
+    /* The filter is empty, unless it is being built. */
     if (!f->nlayers && !(m && m->n))
         return;
     for (size_t from = 0; from < n; from += EXACT_PIECE) {

@@ -10,7 +10,7 @@
 /* Params of the shape. */
 enum {
     BLY_EXACT_OTHERS, /* s, as planned */
-    BLY_EXACT_PASS,   /* q; 1: no first ribbon. Of groups the mean */
+    BLY_EXACT_PASS,   /* q; 1: no first ribbon. With groups, the mean */
     BLY_EXACT_BITS    /* of all ribbons, as planned */
 };
 
@@ -19,22 +19,24 @@ enum {
     BLY_EXACT_KEYS,   /* members */
     BLY_EXACT_DENIED, /* others that the first ribbon let through, in the
                          second */
-    BLY_EXACT_BOTH,   /* keys that were named as others too, and are members */
-    BLY_EXACT_SPANS,  /* of the table of groups, and 256 times the rest */
+    BLY_EXACT_BOTH,   /* members that were also named as others */
+    BLY_EXACT_SPANS,  /* number of spans, plus 256 times the span of the rest */
     BLY_EXACT_ROWS,   /* of that table */
-    BLY_EXACT_GROUPS, /* that were told of */
-    BLY_EXACT_LEAST,  /* bits that no code goes below: the entropies' sum */
+    BLY_EXACT_GROUPS, /* known to the builder */
+    BLY_EXACT_LEAST,  /* lower bound in bits for any code: the sum of
+                         entropies */
     BLY_EXACT_STATES
 };
 
 #define BLY_EXACT_MAX_OTHERS 0x1p48
 #define BLY_EXACT_MAX_BITS 0x1p56
 
-/* The word of a span: which first ribbon its keys are asked in, from 1; while
- * the filter is planned, how many bits each key has there. 0: in none, and all
- * keys of the span are in the second; and this, where it has no members: */
+/* The word of a span is the number of its first ribbon, counted from 1; while
+ * the filter is planned, it is the number of bits per key there. 0: the span
+ * has no first ribbon, and all its keys are in the second. This, if the span
+ * has no members: */
 #define BLY_EXACT_EMPTY UINT64_MAX
-#define BLY_EXACT_FULL (UINT64_MAX - 1) /* or nothing else: all are in it */
+#define BLY_EXACT_FULL (UINT64_MAX - 1) /* or this, if it has nothing else */
 
 /* log2 of the ways to choose r of r + s. */
 double bly_exact_entropy(double r, double s);

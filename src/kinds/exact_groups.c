@@ -1,21 +1,23 @@
 /*
- * exact_groups.c - groups of keys of which different shares are members
+ * exact_groups.c - groups of keys with different shares of members
  *
- * Of the certificates of one issuer half are revoked, of those of another none,
- * and one in a thousand of all. A first ribbon for all has one width; each
- * group has its own best one, and the sum of what they take is less:
+ * One issuer may have revoked half of its certificates and another none, while
+ * one in a thousand of all is revoked. A first ribbon for all keys has a single
+ * width. But each group has its own best width, and with these the ribbons take
+ * less in total:
  *
  *     r (f + 1) + s 2^-f bits for r members and s others with f bits each
  *
- * f is a whole number, so there are few widths: groups of one width make a span
+ * f is an integer, so there are few widths. The groups of one width make a span
  * (core/groups.h), and each span has a first ribbon of its own. A group without
- * members needs none, and takes nothing; neither does one in which all are. The
- * second ribbon is one for all.
+ * members needs no ribbon and takes no bits; nor does a group that has only
+ * members. All spans share the second ribbon.
  *
- * A row in the table takes 32 bits, and the ribbon of a span the rest of its
- * last blocks. So a small group that differs little from the rest is left
- * there, and so is a width that few members would have. Whichever spans the
- * groups are put into, answers are right: it is only bits that are chosen here.
+ * A row in the table takes 32 bits, and each ribbon wastes part of its last
+ * blocks. So a small group that differs little from the rest stays with the
+ * rest, and a width that few members would have is not used. Answers are
+ * correct whichever spans the groups are put into: the choice only affects the
+ * number of bits.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +33,7 @@
 #define FULL (MAX_WIDTH + 2)  /* and of those without others */
 #define NWIDTHS (FULL + 1)
 
-/* A group, or several that a row cannot tell apart. */
+/* A group, or several groups that a row cannot tell apart. */
 typedef struct group_row {
     double r, s;
     uint32_t print;
@@ -48,7 +50,7 @@ static double group_cost(const group_row *g, unsigned width)
     return g->r * (width + 1) + ldexp(g->s, -(int)width);
 }
 
-/* The best of the widths that may be used for a group. */
+/* The best width for a group, among those in use. */
 static unsigned best_width(const group_row *g, const bool *use)
 {
     unsigned best = NWIDTHS;
@@ -59,8 +61,8 @@ static unsigned best_width(const group_row *g, const bool *use)
     return best;
 }
 
-/* What all take with these widths, and `rest` for those without a row. Chooses
- * for each group. */
+/* The bits that all groups take with these widths, if groups without a row have
+ * the width `rest`. Chooses a width for each group. */
 static double total_cost(group_row *rows, size_t n, const bool *use,
                          unsigned rest)
 {
@@ -82,10 +84,10 @@ static double total_cost(group_row *rows, size_t n, const bool *use,
     return sum;
 }
 
-/* The rest that makes it least, with these widths. Groups that nobody told of
- * are there too, and have no members: where it costs no more than a hundredth,
- * it is EMPTY, and the answer for them is right; never FULL, which would always
- * be wrong. */
+/* The width of the rest that minimises the total, given the widths in use. The
+ * rest includes unknown groups, which have no members. So EMPTY is taken where
+ * it costs no more than a hundredth, which makes the answers for them correct;
+ * never FULL, which would make them always wrong. */
 static double best_rest(group_row *rows, size_t n, const bool *use,
                         unsigned *rest)
 {
@@ -101,14 +103,15 @@ static double best_rest(group_row *rows, size_t n, const bool *use,
     return least;
 }
 
-/* Choose widths: of all that any group would like, those are left out one by
- * one without which it takes less. */
+/* Choose the widths to use: start with the best width of every group, and drop
+ * one after another as long as that lowers the total. */
 static unsigned choose_widths(group_row *rows, size_t n, unsigned narrowest)
 {
     bool use[NWIDTHS] = { false }, all[NWIDTHS] = { false };
     unsigned rest = EMPTY;
     for (unsigned w = narrowest; w < NWIDTHS; w++)
-        all[w] = w != FULL || !narrowest; /* where no rate was asked for */
+        all[w] = w != FULL || !narrowest; /* FULL only if no rate was asked
+                                             for */
     use[narrowest] = use[EMPTY] = true;
     for (size_t i = 0; i < n; i++)
         use[best_width(&rows[i], all)] = true;
@@ -139,7 +142,7 @@ static int by_print(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Groups that a row cannot tell apart become one. How many there are. */
+/* Join groups that a row cannot tell apart. Returns how many are left. */
 static size_t join_rows(group_row *rows, size_t n)
 {
     size_t kept = 0;
@@ -155,15 +158,15 @@ static size_t join_rows(group_row *rows, size_t n)
     return kept;
 }
 
-/* What the groups of a width have together. */
+/* The sums over all groups of one width. */
 typedef struct span_sum {
     double r, s;
     bool used;
     unsigned number;
 } span_sum;
 
-/* The length of spans is that of their share, but none is so short that its
- * keys could not be told apart. */
+/* The length of a span is proportional to its share of the keys, but no span is
+ * so short that its keys could not be told apart. */
 #define LEAST_SHARE 0x1p-16
 
 static void put_spans(span_sum *sums, unsigned nspans, unsigned char *at)
@@ -188,8 +191,8 @@ static void put_spans(span_sum *sums, unsigned nspans, unsigned char *at)
     }
 }
 
-/* The rate at which keys outside pass, if they fall into groups as those of the
- * universe do. */
+/* The rate at which keys outside the universe pass, if they are spread over the
+ * groups like the keys of the universe. */
 static double mean_pass(const span_sum *sums)
 {
     double all = 0, pass = 0;
@@ -257,7 +260,7 @@ static bly_status make_table(const bly_mem *mem, uint64_t seed,
     return BLY_OK;
 }
 
-/* What was said of the groups, as rows. */
+/* Turn the description of the groups into rows. */
 static bly_status read_groups(const bly_group *groups, size_t n, uint64_t seed,
                               group_row *rows, bly_grouping *out)
 {

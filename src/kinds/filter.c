@@ -12,8 +12,8 @@
 /* What bly_int_turned(bly_int_flip(0)) is. */
 #define INT_TURNED_0 UINT64_C(0x18bad3d405c264ca)
 
-/* Of all filters that have nothing in it: one for each hash that takes a seed,
- * which is 0. */
+/* The extra that filters without one of their own share: one for each hash that
+ * takes a seed, which is 0. */
 #define NO_EXTRA(hash)                                     \
     {                                                      \
         .hasher = { .id = (hash) }, .turned = INT_TURNED_0 \
@@ -25,7 +25,8 @@ static const bly_extra no_extra[] = {
 };
 #define NO_EXTRAS (sizeof no_extra / sizeof no_extra[0])
 
-/* The one that all filters of this hash share; NULL: none is enough. */
+/* The extra that all filters with this hasher can share; NULL: they need one of
+ * their own. */
 static bly_extra *shared_extra(const bly_hasher *hasher)
 {
     for (size_t i = 0; i < NO_EXTRAS && !hasher->seed; i++)
@@ -69,7 +70,7 @@ bly_shape bly_shape_of(const bly_filter *f)
 
 /* ---------------------------------------------------------------- memory */
 
-/* A copy of what is not f's own, for f. */
+/* Copy the shared extra into one that belongs to f. */
 static bly_extra *extra_from(bly_filter *f, const bly_mem *mem)
 {
     if (bly_filter_has_extra(f))
@@ -137,8 +138,9 @@ static size_t state_bytes(const bly_filter *f)
     return f->kind->nstate * sizeof(uint64_t);
 }
 
-/* What data may be off a cache line, behind state in a block that is aligned as
- * malloc() aligns it, or for words, as other sources do (PostgreSQL's is). */
+/* How many bytes may be lost to bring data to a cache line. It lies behind
+ * state, in a block aligned as malloc() does it, or only for words, as other
+ * allocators do (PostgreSQL's is one). */
 static size_t body_slack(const bly_filter *f)
 {
     const size_t aligned = f->memory ? sizeof(uint64_t) : _Alignof(max_align_t);
@@ -286,7 +288,7 @@ bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
 {
     bly_filter *f;
     bly_status st = bly_filter_blank(kind, shape, set, &f);
-    /* start() makes contents, which a file would bring; open() makes what no
+    /* start() makes what would otherwise come from a file. open() makes what no
      * file holds, and is called for loaded filters as well. */
     if (!st && kind->start)
         st = kind->start(f);
@@ -307,7 +309,7 @@ static size_t places_bytes(unsigned n)
     return n * sizeof(bly_filter *);
 }
 
-/* Places for n layers. Nobody reads f. */
+/* Make places for n layers. No other thread may be reading f. */
 static bly_status make_places(bly_filter *f, unsigned n)
 {
     const bly_mem *const mem = bly_filter_mem(f);
@@ -323,8 +325,8 @@ static bly_status make_places(bly_filter *f, unsigned n)
     return BLY_OK;
 }
 
-/* A place for one more: twice as many as there were; of a filter that may have
- * readers, all at once. */
+/* Make room for one more layer by doubling the places. A filter that may have
+ * readers gets all its places at once. */
 static bly_status one_more_place(bly_filter *f)
 {
     if (f->nlayers < f->places)
@@ -346,7 +348,8 @@ bly_status bly_filter_push(bly_filter *f, bly_filter *layer)
         bly_free(layer);
         return st;
     }
-    /* The layer before the number: a reader who sees the number finds it. */
+    /* Store the layer before the number: a reader that sees the new number also
+     * finds the layer. */
     f->layer[f->nlayers] = layer;
     __atomic_store_n(&f->nlayers, (uint8_t)(f->nlayers + 1), __ATOMIC_RELEASE);
     return BLY_OK;
@@ -371,7 +374,7 @@ void bly_filter_reach(const bly_filter *f, const uint64_t *h, size_t n,
 {
     if (!bly_filter_unread(f))
         return;
-    /* A kind that cannot tell which bytes a key needs has all of them checked,
+    /* If the kind cannot tell which bytes a key needs, all of them are checked,
      * and if any are damaged, no answer can be trusted. */
     if (f->kind->reach)
         f->kind->reach(f, h, n, bad);
@@ -462,8 +465,8 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b)
                         "filters whose keys are %s and %s do not combine: "
                         "build both from keys of one type",
                         bly_key_type_word(a.type), bly_key_type_word(b.type));
-    /* Keys that are folded when they are asked for miss those of a filter that
-     * was built without. */
+    /* If keys are folded in queries, they miss the keys of a filter that was
+     * built without folding. */
     if (a.forms != b.forms && (!a.type || !b.type))
         return bly_fail(BLY_EUNFIT,
                         "a filter whose keys were folded or trimmed does not "
@@ -475,7 +478,7 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b)
     return BLY_OK;
 }
 
-/* Places first, so that what can fail has changed nothing. */
+/* Allocate first, so that a failure has changed nothing. */
 static bly_status rehash_places(bly_filter *f)
 {
     bly_status st = bly_filter_extra(f) ? BLY_OK : BLY_ENOMEM;
@@ -504,11 +507,12 @@ bly_status bly_filter_rehash(bly_filter *f, const bly_hasher *hasher,
     return st;
 }
 
-/* Release all that f has but the struct itself; and, if that is to be kept, but
- * extra. */
+/* Release everything that f owns, except the struct itself and, if keep_extra
+ * is set, extra. */
 static void filter_clear(bly_filter *f, bool keep_extra)
 {
-    /* Copied, since it may lie in what it releases. */
+    /* Copied, since the allocator may be described in the memory that is
+     * released here. */
     const bly_mem mem = *bly_filter_mem(f);
     bly_extra *const e = f->extra;
     const bool kept = keep_extra || !bly_filter_has_extra(f);
@@ -530,8 +534,8 @@ static void filter_clear(bly_filter *f, bool keep_extra)
     }
     if (kept)
         return;
-    /* A secret must not lie about in freed memory; through a volatile pointer
-     * the compiler may not leave the writes out. */
+    /* A secret must not be left in freed memory. The pointer is volatile so
+     * that the compiler cannot drop the writes. */
     volatile uint64_t *secret = e->hasher.secret;
     secret[0] = secret[1] = 0;
     bly_mem_release(&mem, e, sizeof *e);
@@ -583,8 +587,9 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
                         "of kind %s: take the other filter in its place, or "
                         "open it from a file",
                         f->kind->name, from->kind->name);
-    /* A kind that grows makes its successor without metadata; the place for
-     * them stays too, since nothing here may fail. */
+    /* When a filter grows, its kind makes the successor without metadata, so f
+     * keeps its own. Its extra is kept with them, since nothing here may
+     * fail. */
     bly_extra *const extra = f->extra;
     bly_meta *const meta = from->extra->meta ? NULL : extra->meta;
     const bool taken = bly_filter_has_extra(f) && !bly_filter_has_extra(from);
@@ -604,8 +609,8 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
     return BLY_OK;
 }
 
-/* Has f a place for what it does not have? Readers of a shared one may be
- * there, now. */
+/* Could f give up its extra, since nothing in it is in use? Not if f is shared:
+ * readers may be looking at it now. */
 static bool extra_is_spare(const bly_filter *f)
 {
     const bly_extra *const e = f->extra;
@@ -616,7 +621,8 @@ static bool extra_is_spare(const bly_filter *f)
 
 void bly_limit(bly_filter *f, uint64_t max_bytes)
 {
-    /* Without memory for so much as a number, nothing will grow either. */
+    /* If there is no memory even for this number, there is none for the filter
+     * to grow either. */
     if (max_bytes != f->extra->max_bytes && bly_filter_extra(f))
         f->extra->max_bytes = max_bytes;
     if (extra_is_spare(f)) {
@@ -626,7 +632,7 @@ void bly_limit(bly_filter *f, uint64_t max_bytes)
     }
 }
 
-/* The body, and with it state and data. */
+/* Move the body, which holds state and data. */
 static void move_body(bly_filter *f, void *(*move)(void *ctx, void *at),
                       void *ctx)
 {
@@ -644,7 +650,7 @@ static void move_body(bly_filter *f, void *(*move)(void *ctx, void *at),
 bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
                      void *ctx)
 {
-    /* The struct first: from then on its old bytes must not be touched. */
+    /* Move the struct first; after that its old bytes must not be touched. */
     bly_filter *moved = move(ctx, f);
     if (moved)
         f = moved;
@@ -747,7 +753,8 @@ uint64_t bly_filter_bytes(const bly_filter *f)
 void bly_filter_share(bly_filter *f, bool shared)
 {
     f->shared = shared;
-    /* Without memory it cannot grow either: one_more_place() says so. */
+    /* If there is no memory for this, the filter cannot grow either:
+     * one_more_place() will say so. */
     if (shared && f->places && f->places < BLY_MAX_LAYERS)
         (void)make_places(f, BLY_MAX_LAYERS);
     bly_filter_ready(f);
@@ -770,7 +777,7 @@ void bly_set_compact(bly_filter *f, bool compact)
 
 void bly_filter_added(bly_filter *f, uint64_t n)
 {
-    /* Relaxed: nobody infers from the count what has been written. */
+    /* Relaxed order: nobody relies on the count to see other writes. */
     if (f->shared)
         atomic_fetch_add_explicit((_Atomic uint64_t *)&f->nadded, n,
                                   memory_order_relaxed);
@@ -780,7 +787,8 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
-    /* A file may say anything, and after an intersection nadded is a bound. */
+    /* A file may contain any count, and after an intersection nadded is only a
+     * bound. */
     if (!f->shared) {
         f->nadded -= n < f->nadded ? n : f->nadded;
         return;

@@ -1,9 +1,9 @@
 /*
  * filter.h - the life of a filter: make, release, copy, compare
  *
- * Knows the struct and the descriptor, and no kind. Kinds made of filters use
- * it for their layers, conversions for their results, src/format for what it
- * reads.
+ * Knows the struct and the descriptor, but no particular kind. Kinds made of
+ * filters use it for their layers, conversions for their results, and
+ * src/format for the filters it reads.
  */
 #ifndef BLY_FILTER_H
 #define BLY_FILTER_H
@@ -15,36 +15,37 @@
 #include "engine/rows.h"
 #include "kinds/kind.h"
 
-/* What a filter has apart from its shape. */
+/* The properties of a filter apart from its shape. */
 typedef struct bly_setting {
     uint64_t items;
     double fpr;
     bly_hasher hasher;
     uint64_t secret_check;
     bool shared, blind, coded, compact, former;
-    bool roomy; /* may become a filter of any kind */
+    bool roomy; /* leave room to become a filter of any kind */
     uint64_t max_bytes;
     const bly_mem *mem; /* copied */
 } bly_setting;
 
-/* The setting of f, for a filter that goes with it: a layer, a result. */
+/* The setting of f, for making a filter related to it: a layer or a result. */
 bly_setting bly_setting_of(const bly_filter *f);
 
 /* A filter without its body: data and state are NULL, whatever its kind and
- * shape->nbytes say, and the caller sets them, by one of the next, before
- * anything else is done with the filter. For readers of files. */
+ * shape->nbytes say. The caller must set them, by one of the next functions,
+ * before doing anything else with the filter. For readers of files. */
 bly_status bly_filter_shell(const bly_kind *kind, const bly_shape *shape,
                             const bly_setting *set, bly_filter **out);
 
-/* The body of a shell, zeroed: state and data, or state alone where the data
- * lies elsewhere: in this block, which f then owns, or (NULL) in what the
- * caller has mapped. A block is the caller's if the call fails. */
+/* Give a shell its body, zeroed: state and data; or only state, where the data
+ * lies elsewhere: in `block`, which f then owns, or (NULL) in memory that the
+ * caller has mapped. If the call fails, the block still belongs to the
+ * caller. */
 bly_status bly_filter_body(bly_filter *f);
 bly_status bly_filter_body_for(bly_filter *f, const bly_block *block);
 
-/* Data of as many bytes starts at a cache line. A smaller filter is in the
- * first cache whole, and a key that takes two lines of it costs next to nothing
- * (kinds that rely on lines say so). */
+/* Data of this many bytes or more starts at a cache line. A smaller filter fits
+ * into the first-level cache, where a key that touches two lines costs next to
+ * nothing (kinds that rely on lines say so). */
 #define BLY_ALIGNED_FROM 4096
 
 /* Where the memory of f comes from. */
@@ -54,15 +55,16 @@ static inline const bly_mem *bly_filter_mem(const bly_filter *f)
                                     : bly_mem_numbered(f->memory);
 }
 
-/* Has f an extra of its own? */
+/* Does f have an extra of its own? */
 bool bly_filter_has_extra(const bly_filter *f);
 
-/* To write what most filters do not have; NULL, with a message: no memory. */
+/* The extra of f, for writing: made if f shares one so far. NULL, with a
+ * message: no memory. */
 bly_extra *bly_filter_extra(bly_filter *f);
 bly_outside *bly_filter_outside(bly_filter *f);
 
-/* aux, made by open() of a kind: zeroed; NULL, with a message: no memory. And
- * its end, in close(). */
+/* Make aux, zeroed, in open() of a kind; NULL, with a message: no memory. And
+ * release it, in close(). */
 void *bly_filter_aux_new(bly_filter *f, size_t nbytes);
 void bly_filter_aux_free(bly_filter *f, size_t nbytes);
 
@@ -81,14 +83,15 @@ static inline struct bly_sums *bly_filter_sums(const bly_filter *f)
 #endif
 }
 
-/* The shape of f as one of its own. */
+/* A whole copy of the shape of f. */
 bly_shape bly_shape_of(const bly_filter *f);
 
 /* The same kind, size and params? */
 bool bly_same_shape(const bly_filter *a, const bly_filter *b);
 
 /* A filter with zeroed data and no layers: start() and open() not yet called.
- * For readers of files, which fill it in; everyone else wants the next. */
+ * For readers of files, which fill it in; everyone else wants
+ * bly_filter_make(). */
 bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
                             const bly_setting *set, bly_filter **out);
 
@@ -96,36 +99,37 @@ bly_status bly_filter_blank(const bly_kind *kind, const bly_shape *shape,
 bly_status bly_filter_make(const bly_kind *kind, const bly_shape *shape,
                            const bly_setting *set, bly_filter **out);
 
-/* Choose f->ways: at the end of whatever makes a filter, or changes who may
- * write to it. */
+/* Choose f->ways. Called at the end of every function that makes a filter or
+ * changes who may write to it. */
 void bly_filter_ready(bly_filter *f);
 
-/* Ways like these that stay; NULL: there is no place left, and filters are
- * asked by a batch of one. */
+/* A permanent copy of these ways, shared by all filters that have the same.
+ * NULL: there is no place left, and filters use batches of one. */
 const bly_ways *bly_ways_lasting(const bly_ways *ways);
 
-/* Make layer the last one of f, which owns it from then on. BLY_EFULL at
- * BLY_MAX_LAYERS; a layer that is not taken is freed. Readers of f may be at
- * work meanwhile, if it has a layer already. */
+/* Append a layer to f, which owns it from then on. BLY_EFULL at BLY_MAX_LAYERS;
+ * a layer that cannot be appended is freed. Other threads may read f meanwhile,
+ * if it has a layer already. */
 bly_status bly_filter_push(bly_filter *f, bly_filter *layer);
 
-/* A copy, layers included. That of a mapped filter may be written to and asked
- * for more than a map checks: bly_clone(), of format/mapped.c, verifies first.
- */
+/* A copy, layers included. The copy of a mapped filter may be written to, and
+ * used in ways that rely on more than a map checks: bly_clone() of
+ * format/mapped.c verifies the data first. */
 bly_status bly_filter_copy(const bly_filter *f, bly_filter **out);
 bly_status bly_filter_cloning(const bly_filter *f, bly_cloning **out);
 
-/* Give f, a root, these n bytes of metadata instead of what it has; 0: none. */
+/* Replace the metadata of f, a root, by these n bytes; 0: none. */
 bly_status bly_filter_set_meta(bly_filter *f, bly_keying keying,
                                const unsigned char *at, size_t n);
 
-/* Give `to`, which was made from f, its metadata. */
+/* Copy the metadata of f to `to`, which was made from it. */
 bly_status bly_filter_inherit(const bly_filter *f, bly_filter *to);
 
-/* f without its metadata, to be read and not to be freed. */
+/* Make `bare` an alias of f without its metadata, to be read but never
+ * freed. */
 void bly_filter_bare(const bly_filter *f, bly_filter *bare, bly_extra *extra);
 
-/* What f says of its keys. */
+/* What f says about its keys. */
 static inline bly_keying bly_filter_keying(const bly_filter *f)
 {
     return f->extra->meta ? f->extra->meta->keying
@@ -135,8 +139,8 @@ static inline bly_keying bly_filter_keying(const bly_filter *f)
 /* The name of a type of keys; never NULL. */
 const char *bly_key_type_word(bly_key_type type);
 
-/* BLY_EUNFIT where what two filters say of their keys excludes that they are
- * one set. */
+/* BLY_EUNFIT if two filters describe their keys in ways that cannot both be
+ * true of one set. */
 bly_status bly_keyings_fit(bly_keying a, bly_keying b);
 
 /* bly_free(), bly_become(), bly_move(), bly_equal() and
@@ -145,23 +149,25 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b);
 /* Does a key have the same hash in both? */
 bool bly_same_hash(const bly_filter *a, const bly_filter *b);
 
-/* All of src as one part; and merge() and intersect() of kinds for which that
- * is all there is to it. */
+/* All of src as one part; and merge() and intersect() for kinds that need no
+ * more than to combine this part. */
 bly_part bly_part_of(const bly_filter *src);
 bly_status bly_merge_as_part(bly_filter *dst, const bly_filter *src);
 bly_status bly_intersect_as_part(bly_filter *dst, const bly_filter *src);
 
-/* Same kind, shape and hash, layers included? Says what differs if not. */
+/* Do a and b have the same kind, shape and hash, layers included? The message
+ * says what differs. */
 bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b);
 
 /* Memory held: data, layers, the structs. */
 uint64_t bly_filter_bytes(const bly_filter *f);
 
-/* Make f, layers included, shared or not. */
+/* Mark f and its layers as shared or not shared. */
 void bly_filter_share(bly_filter *f, bool shared);
 
-/* Key i depends on n > 0 bytes of the data from `at` on: false, and its bit in
- * bad, if they are not what was written. For reach() of a kind. */
+/* Report that key i depends on n > 0 bytes of the data from `at` on. Returns
+ * false, and sets the key's bit in bad, if they are damaged. For reach() of a
+ * kind. */
 static inline bool bly_reach(const bly_filter *f, uint64_t at, uint64_t n,
                              size_t i, uint64_t *bad)
 {
@@ -170,39 +176,41 @@ static inline bool bly_reach(const bly_filter *f, uint64_t at, uint64_t n,
     return right;
 }
 
-/* Has f, or a layer of it, blocks that were not compared with their sums? */
+/* Does f or one of its layers have blocks that were not yet compared with their
+ * sums? */
 static inline bool bly_filter_unread(const bly_filter *f)
 {
     const struct bly_sums *const sums = bly_filter_sums(f);
     return sums && bly_sums_pending(sums);
 }
 
-/* has() of f, which can be asked and is such: first the blocks on which the
- * answers depend are compared. Where they are damaged, the answer is "maybe".
- * Bitmaps come zeroed. */
+/* has() for a filter f with unread blocks, of a kind with has(): the blocks on
+ * which the answers depend are first compared with their sums. Where they are
+ * damaged, the answer is "maybe". Bitmaps come zeroed. */
 void bly_filter_has_unread(const bly_filter *f, const uint64_t *h, size_t n,
                            uint64_t *maybe);
 
-/* Compare what the answers for n hashes depend on, as far as nobody has. Sets
- * the bits of bad, which comes zeroed, for keys that cannot be answered. */
+/* Compare the blocks on which the answers for n hashes depend with their sums,
+ * unless that has been done before. Sets the bits of bad, which comes zeroed,
+ * for keys that cannot be answered. */
 void bly_filter_reach(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *bad);
 
-/* reach() of kinds that have nothing but layers, and ask these. */
+/* reach() for kinds whose answers come from their layers alone. */
 void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
                       uint64_t *bad);
 
 /* The same for all of f and its layers: BLY_EFORMAT if it is damaged. */
 bly_status bly_filter_settle(const bly_filter *f);
 
-/* May code of the caller ask f, if it is of this kind, by what goes to out? It
- * hashes integers by XXH3, takes part in no sharing and checks no block as it
- * goes: so all of them are checked now. */
+/* Is f of this kind, and may the caller query it by inline code of its own,
+ * from what goes to out? That code hashes integers by XXH3, does not support
+ * sharing, and checks no blocks on the way; so all blocks are checked now. */
 bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
                        const void *out);
 
-/* The ways of a kind: has, has_int, add and add_int from bodies that take a
- * hash and are always inlined. */
+/* The ways of a kind: has, has_int, add and add_int, made from bodies that take
+ * a hash and are always inlined. */
 #define BLY_ONE_BODY static inline __attribute__((always_inline))
 
 #define BLY_ONE_HAS_FOR(target, name, body)                                   \
@@ -232,7 +240,7 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
 #define BLY_ONE_SET_ADD_FOR(one, name) \
     ((void)((one)->ways.add = name, (one)->ways.add_int = name##_int))
 
-/* The same twice, for any processor and for BLY_TARGET_BMI, which
+/* The same in two variants: for any processor, and for BLY_TARGET_BMI, which
  * takes a tenth fewer instructions. */
 #define BLY_ONE_HAS(name, body)   \
     BLY_ONE_HAS_FOR(, name, body) \
@@ -254,11 +262,12 @@ static inline uint64_t bly_filter_nadded(const bly_filter *f)
                                 memory_order_relaxed);
 }
 
-/* Count n additions that changed something, or n removals. */
+/* Add n additions that changed something to the count, or subtract n
+ * removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);
 void bly_filter_removed(bly_filter *f, uint64_t n);
 
-/* No more than n additions count: after an intersection. */
+/* Limit the count of additions to n, after an intersection. */
 void bly_filter_at_most(bly_filter *f, uint64_t n);
 
 #endif

@@ -1,17 +1,17 @@
 /*
  * floom.c - a Bloom filter with a memory of patterns, kept as a warning
  *
- * The m bits are cut into b regions. Which of them a key's k probes fall into
- * is its pattern, a number of b bits; a second memory of 2^b bits has one for
- * each pattern. Adding sets it, and asking wants it set.
+ * The m bits are cut into b regions. The set of regions that a key's k probes
+ * fall into is its pattern, a number of b bits. A second memory of 2^b bits has
+ * one bit for each pattern: adding sets it, and a query requires it to be set.
  *
  *     probes      .....x.|.......|...x...|..x....|x......     b = 5
  *     pattern        1       0       1       1       1
  *                 read from the right, region 0 first: 11101b = 29 of 32
  *
- * A probe at p is in region floor(p b / m). (The program this comes from asked
- * p > j m / b, which puts a probe on a border into the region below:
- * source_regions = yes does the same.)
+ * A probe at p is in region floor(p b / m). (The original program tested p > j
+ * m / b, which puts a probe on a border into the region below: source_regions =
+ * yes does the same.)
  *
  * Rate. A pattern of j regions has the chance pi_j = surj(k, j) / b^k, with
  * surj(k, j) = sum_i (-1)^i C(j, i) (j - i)^k, and is set by one of n keys with
@@ -20,14 +20,15 @@
  *     f = f_bloom(n, m, k) sum_j C(b, j) pi_j (1 - (1 - pi_j)^n),  j = 1 .. k
  *
  * The second factor is what the pattern memory gains. It is never worth its
- * bits: a plain filter of m + 2^b bits has a lower rate for every n, m and b
- * that was tried, and the test tries 1792 of them. With b = 16 and k = 7 a
+ * bits: a plain filter of m + 2^b bits had a lower rate for every n, m and b
+ * that was tried, and the test tries 1792 combinations. With b = 16 and k = 7 a
  * pattern has at most seven ones, and 26,332 of the 65,536 bits can be reached
- * at all. For 1000 keys at 1 % with b = 16: 1.0005 % alone, 0.0471 % with
- * patterns, and 0.0000 % for a plain filter as large as both.
+ * at all. For 1000 keys at 1 % with b = 16, the rate is 1.0005 % without
+ * patterns, 0.0471 % with patterns, and 0.0000 % for a plain filter as large as
+ * both.
  *
- * There is nothing this kind does better than classic.c. It is here so that
- * the result can be repeated. No removal: bits do not count.
+ * This kind does nothing better than classic.c. It is here so that the result
+ * can be repeated. No removal: bits do not count.
  *
  * In data the m bits come first, then, from a word of their own on, 2^b more.
  */
@@ -142,8 +143,8 @@ static double floom_rate(const bly_shape *s, double n)
 
 /* ---------------------------------------------------------------- planning */
 
-/* The best k for m bits, patterns not included; nbytes is 0 where m is too
- * small. Patterns move the best k a little from that of a plain filter, so
+/* The best k for m bits, patterns not included; nbytes is 0 if m is too small.
+ * With patterns the best k differs a little from that of a plain filter, so
  * three on either side are tried. */
 static bly_shape floom_best(const bly_want *w, double m)
 {
@@ -190,8 +191,8 @@ static bly_status floom_plan(const bly_want *w, bly_shape *out)
     return BLY_OK;
 }
 
-/* The rates of the bits alone and of a plain filter of all the memory with its
- * own best k, which is what to use instead. */
+/* The rate of the bits alone, and that of a plain filter of the same memory
+ * with its own best k, which is what should be used instead. */
 static void floom_describe(const bly_shape *s, const bly_want *w,
                            const bly_filter *f, bly_facts *out)
 {
@@ -269,7 +270,8 @@ static void floom_has(const bly_filter *f, const uint64_t *h, size_t n,
         .ctx = v.words,
     };
     bly_probe_ask(&q, h, n, maybe);
-    /* Few absent keys come this far: patterns are computed for these alone. */
+    /* Few absent keys come this far, and patterns are computed only for
+     * these. */
     for (size_t from = 0; from < n; from += 64)
         for (uint64_t bits = maybe[from / 64]; bits; bits &= bits - 1) {
             const uint64_t key = h[from + (size_t)__builtin_ctzll(bits)];

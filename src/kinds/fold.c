@@ -17,7 +17,7 @@ bly_status bly_fold_plan(uint64_t folds, uint64_t unit, bool memory_given,
                         "for %llu: give more of it, or fewer folds",
                         (unsigned long long)folds, (unsigned long long)step,
                         (unsigned long long)*n);
-    /* Memory that was given must not be exceeded, nor a rate. */
+    /* Neither a given memory nor a given rate may be exceeded. */
     *n = memory_given ? *n - over : *n - over + step;
     return BLY_OK;
 }
@@ -36,7 +36,8 @@ bly_status bly_fold_begin(const bly_filter *f, uint64_t n, const char *cells,
         return bly_fail(BLY_EINVAL,
                         "%llu %s are too few to be folded in half once more",
                         (unsigned long long)n, cells);
-    /* It is still for as many keys, and so promises a higher rate. */
+    /* The filter is still planned for as many keys, so it promises a higher
+     * rate. */
     bly_setting set = bly_setting_of(f);
     set.fpr = f->kind->rate(half, (double)f->items);
     const bly_status st = bly_filter_make(f->kind, half, &set, out);

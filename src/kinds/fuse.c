@@ -12,13 +12,13 @@
  *     h -> g = h seed;  slot 0 = scale(g, windows L)
  *     slot i = slot 0 + i L, its low bits changed by bits of g C
  *
- * At the ends of the row slots have fewer keys, so peeling begins there and
- * works inwards, and succeeds with fewer slots than where all are alike: with
- * three slots per key, L = 2^floor(ln n / ln 3.33 + 2.25), at most 2^18, and
- * n max(1.125, 0.875 + 0.25 ln 10^6 / ln n) slots in all, rounded up to whole
- * segments; with four, L = 2^floor(ln n / ln 2.91 - 0.5) and
- * n max(1.075, 0.77 + 0.305 ln 600000 / ln n). One million keys take 1,130,496
- * slots, 9.04 bits per key with fingerprints of 8.
+ * Slots at the ends of the row have fewer keys, so peeling begins there and
+ * works inwards. It succeeds with fewer slots than a layout in which all slots
+ * are alike. With three slots per key, L = 2^floor(ln n / ln 3.33 + 2.25), at
+ * most 2^18, and n max(1.125, 0.875 + 0.25 ln 10^6 / ln n) slots in all,
+ * rounded up to whole segments; with four, L = 2^floor(ln n / ln 2.91 - 0.5)
+ * and n max(1.075, 0.77 + 0.305 ln 600000 / ln n). One million keys take
+ * 1,130,496 slots, 9.04 bits per key with fingerprints of 8.
  *
  * Nothing can be added, removed or merged: changing one cell would change the
  * fingerprints of all other keys that use it.

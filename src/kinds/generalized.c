@@ -2,43 +2,43 @@
  * generalized.c - bits that are set, and bits that are reset
  *
  * A key names k1 bits that it sets and k0 bits that it resets. It is there if
- * the ones are ones and the zeros zeros. An array full of ones, sent by someone
- * who wants to pass for every key, matches none. It was made for the marks that
- * packets collect on their way [1].
+ * the former are all one and the latter all zero. An array full of ones, which
+ * an attacker might send to match every key, matches none. The filter was
+ * invented for marks that packets collect on their way [1].
  *
  *     add:    h_1 .. h_k1  <- 1,   then   g_1 .. g_k0  <- 0
  *     ask:    all h 1, all g 0; a bit that is both must be 0
  *
- * Both answers can be wrong. A later key may turn a bit of an earlier one over:
- * "no" is only likely (BLY_LIKELY_NO). With q = 1 - 1/m a key resets a given
- * bit with r0 = 1 - q^k0, sets it with r1 = q^k0 (1 - q^k1) and leaves it with
- * L = 1 - r0 - r1. With s1 = r1 / (r0 + r1) and s0 = 1 - s1,
+ * Both answers can be wrong. A later key may flip a bit of an earlier one, so
+ * "no" is only likely (BLY_LIKELY_NO). With q = 1 - 1/m, a key resets a given
+ * bit with probability r0 = 1 - q^k0, sets it with r1 = q^k0 (1 - q^k1), and
+ * leaves it alone with L = 1 - r0 - r1. With s1 = r1 / (r0 + r1) and s0 = 1 -
+ * s1,
  *
  *     ones after n keys in an empty array        phi = s1 (1 - L^n)
  *     false positives                            phi^k1 (1 - phi)^k0
  *     false negatives, j keys later
  *                            1 - (s1 + s0 L^j)^k1 (s0 + s1 L^j)^k0
  *
- * (For up to 256 keys both are computed exactly, below.) However many keys
- * come, the first is never above (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for
+ * (For up to 256 keys both are computed exactly, below.) However many keys are
+ * added, the first is never above (k0/(k0+k1))^k0 (k1/(k0+k1))^k1: 1/4 for
  * (1,1), 1/16 for (2,2), 1/64 for (3,3); in an array of 32 bits, a quarter
- * more. The second goes towards one minus that: this array forgets. In 256 bits
- * with (2,2), a key that 14 others have followed is missed with probability
+ * more. The second tends to one minus that: this array forgets. In 256 bits
+ * with (2,2), a key that was followed by 14 others is missed with probability
  * 0.339.
  *
- * plan(). The rate is that of n keys, and k0 + k1 the largest number at which
- * it is at most 0.3 of its limit: nearer to it an array has forgotten most of
- * its keys. One million keys at 1 % take k0 = 2, k1 = 3 and 8.6 bits each; 43 %
- * of all keys are then missed, and 70 % of the first ones. To miss few, give
- * more bits, and small k0 and k1: (1,1) in 98 bits per key has 1 % too, and
- * misses 1 %. Or
- * say how many may be missed, with `miss`: then k0 + k1 is the number that
- * keeps both rates in the fewest bits, or misses no more than that with the
- * lowest rate in the bits given. One million keys at 1 % and 5 % missed take
- * 38.2 bits each.
+ * plan(). The rate is that with n keys, and k0 + k1 is the largest number at
+ * which it is at most 0.3 of its limit: nearer to the limit, an array has
+ * forgotten most of its keys. One million keys at 1 % take k0 = 2, k1 = 3 and
+ * 8.6 bits each; 43 % of all keys are then missed, and 70 % of the first ones.
+ * To miss few keys, give more bits, and small k0 and k1: (1,1) in 98 bits per
+ * key also has 1 %, and misses 1 %. Or say with `miss` how many may be missed:
+ * then k0 + k1 is chosen to keep both rates in the fewest bits or, if the bits
+ * are given, to miss no more than that at the lowest rate. One million keys at
+ * 1 % and 5 % missed take 38.2 bits each.
  *
- * No removal, union or estimate: what a bit says depends on the order in which
- * keys came.
+ * There is no removal, union or estimate: what a bit means depends on the order
+ * in which keys were added.
  *
  * [1] Laufer, Velloso and Duarte, A Generalized Bloom Filter to Secure
  *     Distributed Network Applications, 2011
@@ -130,7 +130,7 @@ static double generalized_limit(double k0, double k1)
     return pow(k0 / (k0 + k1), k0) * pow(k1 / (k0 + k1), k1);
 }
 
-/* For many keys, whose ones hardly vary. */
+/* The rate for many keys, when the number of ones hardly varies. */
 static double generalized_rate_many(const bly_shape *s, double n)
 {
     const generalized_law l = generalized_law_of(s);
@@ -161,16 +161,17 @@ static double generalized_mean_many(const bly_shape *s, double n)
     return sum / (3 * STEPS);
 }
 
-/* In the header of a packet the ones do vary, and a key's own bits meet. With
- * few keys all is computed from Q(a, b), the chance that a certain bits are one
- * and b others zero. A bit that is set, or reset, is any of the m:
+/* In the header of a packet the number of ones does vary, and bits of a key may
+ * coincide. For few keys everything is computed from Q(a, b), the chance that a
+ * given bits are one and b other given bits are zero. A bit that is set, or
+ * reset, is any of the m:
  *
  *     set      Q(a, b) (1 - (a + b)/m) + Q(a - 1, b) a/m
  *     reset    Q(a, b) (1 - (a + b)/m) + Q(a, b - 1) b/m
  *
- * At first Q is 1 for a = 0 in an empty array, and 1 for all bits of a key that
- * has just come. A key has a ones and b zeros with the chance W(a, b), since
- * its bits may meet, and is found with the sum of W Q. */
+ * Initially Q is 1 for a = 0 in an empty array, and 1 for all bits of a key
+ * that has just been added. A key has a ones and b zeros with the chance W(a,
+ * b), since its bits may coincide, and is found with the sum of W Q. */
 #define GENERALIZED_FEW 256       /* keys */
 #define GENERALIZED_EFFORT 0x1p20 /* steps at most */
 
@@ -216,7 +217,8 @@ static void generalized_step(const bly_shape *s, generalized_table q)
             }
 }
 
-/* How likely a key that never came is found where so many bits are one. */
+/* The chance that a key that was never added is found, if this many bits are
+ * one. */
 static double generalized_given(const bly_shape *s, double ones)
 {
     const double m = (double)s->p[GENERALIZED_BITS];
@@ -234,9 +236,9 @@ static double generalized_given(const bly_shape *s, double ones)
     return sum;
 }
 
-/* The highest of these, whatever the array is. In a large one it is
- * generalized_limit(), at that share of ones; in a small one a little more,
- * since a bit that is to be both may be zero. */
+/* The highest such chance for any array. In a large array it is
+ * generalized_limit(), at the corresponding share of ones; in a small one it is
+ * a little more, since a bit that the key both sets and resets may be zero. */
 static double generalized_worst(const bly_shape *s)
 {
     const double k0 = (double)s->p[GENERALIZED_K0];
@@ -254,8 +256,9 @@ static double generalized_worst(const bly_shape *s)
     return worst;
 }
 
-/* How likely a key is found after n others: one that came before them, or one
- * that never came. *mean: the same over 0 to n - 1 others. */
+/* The chance that a key is found after n others: one that was added before
+ * them, or one that was never added. *mean: the mean of this over 0 to n - 1
+ * others. */
 static double generalized_found(const bly_shape *s, unsigned n, bool came,
                                 double *mean)
 {
@@ -286,7 +289,7 @@ static double generalized_rate(const bly_shape *s, double n)
                : generalized_rate_many(s, n);
 }
 
-/* The chance that a key is missed that j others have followed. */
+/* The chance that a key is missed if j others have followed it. */
 static double generalized_missed(const bly_shape *s, double j)
 {
     double mean;
@@ -295,7 +298,7 @@ static double generalized_missed(const bly_shape *s, double j)
                : generalized_missed_many(s, j);
 }
 
-/* Of n keys, how many of them are. */
+/* The share of n keys that are missed. */
 static double generalized_missed_mean(const bly_shape *s, double n)
 {
     double mean;
@@ -312,8 +315,8 @@ static double generalized_missed_mean(const bly_shape *s, double n)
 /* The highest rate planned for (1, 1), whose limit is 1/4. */
 #define GENERALIZED_MOST 0.2
 
-/* k0 and k1 of this sum, as w wants them; false: there are none. A sum of two
- * stands for those that were given. */
+/* k0 and k1 with this sum, as w wants them; false: there are none. A sum of two
+ * stands for the k0 and k1 that were given. */
 static bool generalized_split(const bly_want *w, uint64_t sum, uint64_t *k0,
                               uint64_t *k1)
 {
@@ -330,8 +333,8 @@ static bool generalized_split(const bly_want *w, uint64_t sum, uint64_t *k0,
            *k0 <= GENERALIZED_MAX_K && *k1 <= GENERALIZED_MAX_K;
 }
 
-/* The lowest rate that is no more than its share of the limit, over all sums
- * k0 + k1; with the least of them where none is. */
+/* The shape with the lowest rate within its share of the limit, over all sums
+ * k0 + k1; if no sum is within it, the one with the smallest sum. */
 static bly_shape generalized_best(const bly_want *w, double m)
 {
     const double n = (double)w->items;
@@ -356,7 +359,7 @@ static bly_shape generalized_best(const bly_want *w, double m)
 }
 
 /* Whether an array of m bits keeps both rates, by the formulas for many keys.
- * Either falls as m grows. */
+ * Both fall as m grows. */
 static bool generalized_keeps(const bly_want *w, double m, uint64_t k0,
                               uint64_t k1)
 {
@@ -366,7 +369,8 @@ static bool generalized_keeps(const bly_want *w, double m, uint64_t k0,
            generalized_mean_many(&s, n) <= bly_want_real(w, GENERALIZED_MISS);
 }
 
-/* Few keys take a few bits more than these formulas say. */
+/* Correct the shape for few keys, which take a few bits more than these
+ * formulas say. */
 static bly_status generalized_settle(const bly_want *w, bly_shape *out)
 {
     const double n = (double)w->items;
@@ -412,7 +416,7 @@ static bly_status generalized_plan_both(const bly_want *w, bly_shape *out)
                     "items, a higher rate or a higher miss");
 }
 
-/* The lowest rate of all that miss no more than they may. */
+/* The shape with the lowest rate among all that miss no more than allowed. */
 static bly_status generalized_plan_within(const bly_want *w, bly_shape *out)
 {
     const double n = (double)w->items, m = (double)w->bits;
@@ -479,7 +483,7 @@ static bly_status generalized_plan(const bly_want *w, bly_shape *out)
     return generalized_settle(&worth, out);
 }
 
-/* Its capacity or, where more were added, as many. */
+/* The capacity or, if more keys were added, their number. */
 static uint64_t generalized_held(const bly_filter *f)
 {
     return f->items > f->nadded ? f->items : f->nadded;
@@ -488,7 +492,7 @@ static uint64_t generalized_held(const bly_filter *f)
 static void generalized_describe(const bly_shape *s, const bly_want *w,
                                  const bly_filter *f, bly_facts *out)
 {
-    /* One that holds more keys than planned misses more, too. */
+    /* A filter that holds more keys than planned also misses more. */
     const double n = w ? (double)w->items : (double)generalized_held(f);
     bly_fact_real(out, "fpr_limit", generalized_worst(s));
     bly_fact_real(out, "missed_of_first", generalized_missed(s, n - 1));
@@ -525,9 +529,9 @@ static bool generalized_resets(const generalized_view *v, bly_spots at,
     return false;
 }
 
-/* Zeros where zeros must be, and ones where ones must be, except for bits that
- * the key also resets. All bits are read without a branch; only a key that has
- * all its zeros, but not all its ones, needs a closer look. */
+/* Does the key have zeros where zeros must be, and ones where ones must be,
+ * except for bits that it also resets? All bits are read without a branch; only
+ * a key that has all its zeros, but not all its ones, needs a closer look. */
 static inline __attribute__((always_inline)) bool
 generalized_holds(const generalized_view *v, bly_spots at)
 {

@@ -1,9 +1,9 @@
 /*
  * one.c - one key at a time: which function a filter has for it
  *
- * What a filter is decides how it is asked, and is decided when it is made,
- * opened or shared. So bly_has() is a jump to the right function, and none of
- * these asks what could have been known before.
+ * How a filter is queried depends on what it is, and that is known when it is
+ * made, opened or shared. So bly_has() is a jump to the right function, and
+ * none of these functions tests anything that could have been known before.
  */
 #include <stdatomic.h>
 
@@ -40,7 +40,7 @@ BLY_ONE_HAS_FOR(, has_by_batch, has_one_of_batch)
 
 /* ------------------------------------------- filters that have none */
 
-/* A kind that cannot be asked; or integers without the secret. */
+/* A kind without has(); or integers without the secret. */
 static bool has_unknown(const bly_filter *f, uint64_t h)
 {
     (void)f;
@@ -67,9 +67,10 @@ static bool has_any_int(const bly_filter *f, uint64_t key)
 
 /* --------------------------------------------------- ways, once for all */
 
-/* A filter has a pointer to its ways, since there may be millions of filters
- * and there are some dozens of ways. They are put here as they come, and stay.
- * A process has no more than the kinds, rows and shapes that it uses. */
+/* A filter has only a pointer to its ways, since there may be millions of
+ * filters, but only some dozens of different ways. They are entered here when
+ * they are first used, and stay. A process needs no more than the kinds,
+ * variants and shapes that it uses. */
 enum { WAYS_FREE, WAYS_TAKEN, WAYS_READY };
 static struct {
     _Atomic int state;
@@ -93,7 +94,8 @@ const bly_ways *bly_ways_lasting(const bly_ways *ways)
             atomic_store(&known_ways[i].state, WAYS_READY);
             return &known_ways[i].ways;
         }
-        /* Those that are being written are passed by: they may come twice. */
+        /* Entries that are being written are skipped, so the same ways may be
+         * entered twice. */
         if (state == WAYS_READY && same_ways(&known_ways[i].ways, ways))
             return &known_ways[i].ways;
     }
@@ -119,14 +121,15 @@ void bly_filter_ready(bly_filter *f)
         one.ways = ways_unknown;
     else
         BLY_ONE_SET_HAS_FOR(&one, has_by_batch);
-    /* Who is blind is not asked by key, and in no hurry. */
+    /* A blind filter is not queried by key, and need not be fast. */
     if (kind->one && !f->blind)
         kind->one(f, &one);
     if (bly_filter_sums(f) && kind->has) {
         one.ways.has = has_unread;
         one.ways.has_int = has_any_int;
     }
-    /* Who orders keys knows its hash, and its one() both forms of it. */
+    /* A kind that keeps the order of keys knows its hash, and its one() sets
+     * both forms. */
     if (f->extra->hasher.id != BLY_HASH_XXH3 && !kind->has_range) {
         one.ways.has_int = f->blind ? has_unknown : has_any_int;
         one.ways.add_int = NULL;

@@ -1,5 +1,5 @@
 /*
- * peeled.c - what filters over peeling have in common
+ * peeled.c - what filters built by peeling have in common
  */
 #include "kinds/peeled.h"
 

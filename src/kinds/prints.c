@@ -1,8 +1,8 @@
 /*
  * prints.c - static filters of fingerprints
  *
- * One body for each width of a cell, of whole bytes or any number of bits, and
- * each layout, compiled twelve times from one text.
+ * Cells may have whole bytes or any number of bits. One body of code is
+ * compiled twelve times, once for each width of a cell and each layout.
  */
 #include <math.h>
 
@@ -41,14 +41,14 @@ static bly_peel prints_layout(const bly_shape *s)
 #define PRINTS_LEAST 2
 #define PRINTS_MOST 32
 
-/* Cells of whole bytes are faster than those that are packed bit by bit. */
+/* Cells of whole bytes are faster than cells packed bit by bit. */
 static bool prints_whole(uint64_t bits)
 {
     return bits == 8 || bits == 16 || bits == 32;
 }
 
-/* The width that keeps a rate: the least, unless whole bytes take hardly more,
- * a third at the most. */
+/* The width that keeps a rate: the smallest, unless whole bytes take at most a
+ * third more. */
 static uint64_t prints_for_rate(double fpr)
 {
     uint64_t bits = PRINTS_LEAST, whole = 8;
@@ -59,8 +59,8 @@ static uint64_t prints_for_rate(double fpr)
     return bits * 4 > whole * 3 ? whole : bits;
 }
 
-/* The bits of a fingerprint: what keeps the rate, or the most that the memory
- * holds. */
+/* The number of bits in a fingerprint: enough to keep the rate, or as many as
+ * fit into the memory. */
 static bly_status prints_choose(const char *kind, const bly_want *w,
                                 double nslots, uint64_t *bits)
 {
@@ -91,15 +91,15 @@ static bly_status prints_choose(const char *kind, const bly_want *w,
     return BLY_OK;
 }
 
-/* Packed cells are read a word at a time, to past the end. */
+/* Packed cells are read a word at a time, which may go past the end. */
 static uint64_t prints_nbytes(const bly_peel *p, uint64_t bits)
 {
     const uint64_t nbytes = bly_peel_nbytes(p, (unsigned)bits);
     return nbytes && !prints_whole(bits) ? nbytes + BLY_FIELD_SLACK : nbytes;
 }
 
-/* Shards are built by several threads, which write bytes: none of which may
- * belong to two. */
+/* Shards are built by several threads, which write bytes. So no byte may belong
+ * to two shards. */
 static bool prints_apart(const bly_peel *p, uint64_t bits)
 {
     return prints_whole(bits) || p->nshards == 1 || p->nslots % 8 == 0;
@@ -117,7 +117,7 @@ bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
             prints_choose(kind, w, (double)p.nshards * (double)p.nslots, &bits);
     if (st)
         return st;
-    /* Only segments of a xor filter are not a power of two. */
+    /* Only a xor filter can get here: segments of others are powers of two. */
     if (!prints_apart(&p, bits)) {
         p.segment = (p.segment + 7) / 8 * 8;
         p.nslots = (p.windows + p.arity - 1) * p.segment;
@@ -181,7 +181,7 @@ void bly_prints_stat(const bly_filter *f, bly_stats *out)
 
 /* ------------------------------------------------------------------ cells */
 
-/* Cells, `width` bytes each, or 0: `bits` bits each. */
+/* Cells of `width` bytes each; if width is 0, of `bits` bits each. */
 typedef struct prints_cells {
     const unsigned char *at;
     uint64_t bits, mask;
@@ -197,7 +197,8 @@ static prints_cells prints_cells_of(const bly_filter *f)
     };
 }
 
-/* Cell number i, and the cell with the fingerprint of g; width is a literal. */
+/* Read cell number i; and the value of a cell that holds the fingerprint of g.
+ * width is a literal. */
 static inline __attribute__((always_inline)) uint32_t
 prints_get(const prints_cells *c, uint64_t i, unsigned width)
 {
@@ -217,8 +218,8 @@ prints_of(uint64_t g, const prints_cells *c, unsigned width)
 
 /* --------------------------------------------------------------- building */
 
-/* Neighbours of a packed cell may be another thread's, so that it is read as it
- * is written: its own bytes alone. */
+/* The neighbours of a packed cell may belong to another thread. So only the
+ * cell's own bytes are read, as only these are written. */
 static inline __attribute__((always_inline)) uint32_t
 prints_get_own(const prints_cells *c, uint64_t i, unsigned width)
 {
@@ -246,8 +247,8 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
         f->data + bly_peel_head(p->nshards) +
         keys->shard * p->nslots * (width ? 8 * width : c.bits) / 8;
     const bly_peel_row *const row = bly_peel_best();
-    /* A copy that nobody else can change: the stores to cells do not force the
-     * compiler to load it anew. */
+    /* A local copy, which no store to a cell can alias, so the compiler need
+     * not load it again after each store. */
     const bly_peel geometry = *p;
     bly_peel_block block;
     c.at = cells;
@@ -258,7 +259,8 @@ prints_assign_body(bly_filter *f, const bly_peel *p, const bly_peeled *keys,
         const uint64_t *const words = keys->words + (end -= n);
         bly_peel_fill(&geometry, arity, fuse, row, words, n, &block);
         for (size_t j = n; j-- > 0;) {
-            /* Its own cell is still zero, and can be added like the others. */
+            /* The key's own cell is still zero, and can be XORed in like the
+             * others. */
             uint32_t cell = prints_of(words[j] & ~BLY_PEEL_LOW, &c, width);
             for (unsigned k = 0; k < arity; k++)
                 cell ^= prints_get_own(&c, block.at[k][j], width);
@@ -347,8 +349,8 @@ TEST(prints_test_16_4, 2, 4)
 TEST(prints_test_32_4, 4, 4)
 #undef TEST
 
-/* One compiled loop for each of twelve cases. Not inline: its large frame is
- * not made for a row that does without it. */
+/* One compiled loop for each of twelve cases. Not inlined, so that variants
+ * that do not need its large stack frame do not set it up. */
 static __attribute__((noinline)) void prints_ask(const bly_filter *f,
                                                  const bly_peel *layout,
                                                  const uint64_t *h, size_t n,
@@ -385,7 +387,7 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     const bly_peel p = prints_layout(&f->shape);
     size_t done = 0;
     if (!f->state[BLY_PEELED_STATE])
-        return; /* no keys: nothing is in it */
+        return; /* it is empty */
     if (bly_peel_best()->prints)
         done = bly_peel_best()->prints(
             &p, f->data, (unsigned)f->shape.p[PRINTS_BITS], h, n, maybe);
@@ -393,8 +395,8 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
         prints_ask(f, &p, h + done, n - done, maybe + done / 64);
 }
 
-/* One key of a filter that has some; four slots are rare, and go by a batch.
- * aid is where the cells begin. */
+/* One key, for filters that are not empty. Four slots are rare, and use a batch
+ * of one. aid is the address of the cells. */
 BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
                                   unsigned width, bool light, bool fuse,
                                   bool sharded)
@@ -423,7 +425,7 @@ BLY_ONE_BODY bool prints_one_body(const bly_filter *f, uint64_t h,
         return prints_one_body(f, h, __VA_ARGS__);                 \
     }                                                              \
     BLY_ONE_HAS(name, name##_body)
-/* Filters of 8 bits, as most have, do not ask how hashes are mixed. */
+/* Filters of 8 bits, the most common, do not test how hashes are mixed. */
 #define PRINTS_LIGHTLY(fuse) \
     (f->shape.p[(fuse) ? FUSE_MIXING : XOR_MIXING] == PRINTS_LIGHT)
 #define PRINTS_WIDTHS(name, fuse, sharded)                         \

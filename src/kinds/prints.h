@@ -2,16 +2,16 @@
  * prints.h - static filters of fingerprints: what xor and fuse share
  *
  * Cells of 2 to 32 bits; the XOR of the cells of a key is its fingerprint,
- * the high bits of g C (peel.h). Of other keys one in 2^bits agrees by chance.
- * The two kinds differ in the layout of slots and nowhere else.
+ * the high bits of g C (peel.h). One in 2^bits other keys agrees by chance. The
+ * two kinds differ only in the layout of slots.
  */
 #ifndef BLY_PRINTS_H
 #define BLY_PRINTS_H
 
 #include "kinds/peeled.h"
 
-/* The params of both kinds begin like this; fuse has two more, xor one. An
- * arity is at least 3, which tells the kinds apart. */
+/* The params of both kinds begin like this; fuse has two more, xor one. The
+ * arity is at least 3 in fuse filters, which tells the two kinds apart. */
 enum {
     PRINTS_BITS,
     PRINTS_SHARDS,
@@ -22,8 +22,8 @@ enum {
     XOR_MIXING = PRINTS_ARITY,
 };
 
-/* How a hash becomes the word of its slots and fingerprint, bly_peel_word().
- * Files from before there was a choice have the first. */
+/* How a hash becomes the word from which slots and fingerprint are taken
+ * (bly_peel_word()). Files from before the choice existed have the first. */
 enum { PRINTS_FULL, PRINTS_LIGHT };
 
 #define BLY_PRINTS_MIXING                                                   \
@@ -50,10 +50,10 @@ enum { PRINTS_FULL, PRINTS_LIGHT };
 /* A shape for w; arity 0 for a xor filter. */
 bly_status bly_prints_plan(const char *kind, const bly_want *w, uint64_t arity,
                            uint64_t mixing, bly_shape *out);
-/* For an arity that fits the kind, or the mixing of a xor filter. */
+/* sane(), for a shape whose arity (for xor: whose mixing) has been checked. */
 bool bly_prints_sane(const bly_shape *s);
 
-/* Functions of a row. */
+/* Functions of the descriptors. */
 double bly_prints_rate(const bly_shape *s, double n);
 uint64_t bly_prints_bits(const bly_shape *s);
 void bly_prints_describe(const bly_shape *s, const bly_want *w,
@@ -74,8 +74,8 @@ void bly_prints_one(const bly_filter *f, bly_one *out);
 void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
                     uint64_t *maybe);
 
-/* What the descriptors of both kinds have in common: all but what a kind is
- * called, its params, and the shapes it makes and takes. */
+/* What the descriptors of both kinds have in common: all but the kind's names,
+ * its params, and plan() and sane(). */
 #define BLY_PRINTS_MEMBERS                                              \
     .nstate = BLY_PEELED_STATE + 1, .rate = bly_prints_rate,            \
     .bits = bly_prints_bits, .describe = bly_prints_describe,           \
@@ -86,8 +86,8 @@ void bly_prints_has(const bly_filter *f, const uint64_t *h, size_t n,
     .shards = bly_prints_shards, .shard_bytes = bly_prints_shard_bytes, \
     .build_part = bly_prints_build_part
 
-/* The view of f, if it is of this kind. An empty one says no without looking,
- * and has none. */
+/* The view of f, if it is of this kind. An empty filter answers "no" without
+ * reading cells, and has no view. */
 bool bly_prints_view(const bly_filter *f, const bly_kind *kind,
                      bly_view_fuse *out);
 

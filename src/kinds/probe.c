@@ -1,5 +1,6 @@
 /*
- * probe.c - k positions among m cells: sizing and what is rarely needed
+ * probe.c - k positions among m cells: sizing, and functions that are rarely
+ * called
  */
 #include <math.h>
 
@@ -17,9 +18,9 @@ double bly_probe_rate(double n, double m, unsigned k)
  * 1 - p: rule A adds half a percent by itself. */
 #define RATE_SLACK 0.02
 
-/* The rules approximate, which shows in a filter of a few bits: for one key at
- * 0.9 they give one bit, which answers maybe to every key. The least m from
- * size.m on at which k probes really keep the rate. */
+/* The smallest m from size.m on at which k probes really keep the rate. The
+ * rules are approximations, which shows in a filter of a few bits: for one key
+ * at 0.9 they give one bit, which answers maybe to every key. */
 static double keep_rate(double n, bly_size size, double fpr,
                         bly_probe_rater *rate)
 {
@@ -57,8 +58,8 @@ bool bly_plan_least(const bly_want *w,
     while (high - low > 1) {
         const double mid = floor(low + (high - low) / 2);
         const bly_shape s = best(w, mid);
-        /* k changes on the way, so the rate need not fall with every bit; what
-         * is kept has been seen to hold the rate. */
+        /* k changes on the way, so the rate need not fall with every bit. But a
+         * shape is kept only if it was seen to keep the rate. */
         if (!s.nbytes || rate(&s, n) > w->fpr) {
             low = mid;
         } else {

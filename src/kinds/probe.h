@@ -10,21 +10,22 @@
  * which is x + i y + (i^3 - i)/6. A filter of counters and a filter of bits
  * with the same m and k therefore use the same cells for a key.
  *
- * Kinds whose ranges are short take independent positions instead, and new
- * classic filters powers of a constant times h (steps.h).
+ * Kinds with short ranges use independent positions instead, and new classic
+ * filters use h times the powers of a constant (steps.h).
  *
- * Asking goes by pieces. All keys of a piece test their first cell, while the
- * first cells of the next piece are fetched. If many leave, those that passed
- * go on round by round: they fetch and then test their second cell, then their
- * third. A round has no branch that depends on the data and overlaps the cache
- * misses of all its keys; a key that is absent leaves after about two rounds,
- * whatever k is. Who is left after three, or in a piece where few leave, is
- * likely to stay, and has the rest fetched at once.
+ * A batch of queries is split into pieces. All keys of a piece test their first
+ * cell, while the first cells of the next piece are fetched. If many keys fail,
+ * the others go on in rounds: they fetch and then test their second cell, then
+ * their third. A round has no branch that depends on the data, and the cache
+ * misses of all its keys overlap. An absent key fails after about two rounds,
+ * whatever k is. A key that survives three rounds, or is in a piece where few
+ * fail, is likely to pass, so the rest of its cells are fetched at once.
  *
- * Changing goes by groups: the positions of a group are computed, and fetched
- * key by key while the group before is worked on. So does asking after a piece
- * from which next to none left, as long as most keys are there: a seventh
- * less time than by pieces.
+ * Changes are made in groups: the positions of a group are computed, and its
+ * cells are fetched key by key while the previous group is worked on. Queries
+ * switch to groups after a piece in which almost no key failed, and stay with
+ * them as long as most keys are found: that takes a seventh less time than
+ * pieces.
  *
  * [1] Dillinger and Manolios, Bloom Filters in Probabilistic Verification, 2004
  */
@@ -49,27 +50,29 @@
               .help = BLY_AMPLE(                                      \
                   "sizing: a rounds to the nearest, b keeps the rate"))
 
-/* m and k for w: from w->fpr, or for `cells` of them where that is not 0. k
- * is as given, or chosen where it is 0; rule_b as in maths.h, folds as in
- * fold.h. rate is bly_probe_rate(), or that of positions that are as good as
- * independent, bly_fpr_exact(). */
+/* m and k for w: m is `cells`, or follows from w->fpr if that is 0. k is as
+ * given, or chosen if it is 0. rule_b is as in maths.h, folds as in fold.h.
+ * rate is bly_probe_rate() or, for positions that are as good as independent,
+ * bly_fpr_exact(). */
 typedef double bly_probe_rater(double n, double m, unsigned k);
 bly_status bly_probe_plan(const bly_kind *kind, const bly_want *w,
                           uint64_t cells, uint64_t k, bool rule_b,
                           uint64_t folds, bly_probe_rater *rate, bly_size *out);
 
-/* The best shape with the fewest bits that keeps w->fpr: more than low, at most
- * most; high doubles until it is enough, then they close in. best() gives no
- * bytes where bits are too few. False: it takes too many, and *out does not
- * keep the rate. */
+/* Find the fewest bits, more than low and at most `most`, with which the shape
+ * from best() keeps w->fpr. high doubles until it is enough; then a binary
+ * search closes the gap between low and high. best() gives a shape of 0 bytes
+ * where the bits are too few. False: more than `most` would be needed, and *out
+ * does not keep the rate. */
 bool bly_plan_least(const bly_want *w,
                     bly_shape (*best)(const bly_want *w, double bits),
                     double (*rate)(const bly_shape *s, double n), double low,
                     double high, double most, bly_shape *out);
 
-/* The rate of n keys: that of independent probes, and n/m^2, since two keys of
- * one x and one y have all positions in common. It shows where m is small and
- * the rate is low: 17 % of it at 1000 keys and 0.001 %. */
+/* The rate with n keys: that of independent probes plus n/m^2, since two keys
+ * with equal x and equal y have all positions in common. The second term
+ * matters where m is small and the rate is low: it is 17 % of the rate at 1000
+ * keys and 0.001 %. */
 bly_probe_rater bly_probe_rate;
 
 /* 1 <= k <= m, and neither past its limit. */
@@ -78,21 +81,21 @@ bool bly_probe_sane(uint64_t m, uint64_t k);
 /* Fill in stats from the number of cells in use. */
 void bly_probe_stat(uint64_t used, uint64_t m, uint64_t k, bly_stats *out);
 
-/* What two filters of m counters share, whose first bytes these are. */
+/* Compare two filters whose data begins with m counters each. */
 void bly_probe_compare(const bly_filter *a, const bly_filter *b, uint64_t m,
                        uint64_t k, unsigned width, bly_likeness *out);
 
-/* The counters of `width` bits, of m there are from the first byte of data on,
- * that are in a part. */
+/* How many counters are in a part, if the data begins with m counters of
+ * `width` bits. */
 uint64_t bly_probe_cells_in(const bly_part *p, uint64_t m, unsigned width);
 
-/* fetch() of such a kind: as many cells of each key as bly_probe_alone() looks
- * at before it decides. how.stride is not used. */
+/* fetch() for such a kind: the cells of each key that bly_probe_alone() looks
+ * at before its first branch. how.stride is not used. */
 void bly_probe_announce(const unsigned char *cells, unsigned width,
                         bly_steps how, const uint64_t *h, size_t n);
 
-/* reach() of a kind whose cells of `width` bits begin with byte `first` of the
- * data: the k cells of each key. how.stride is not used. */
+/* reach() for a kind whose cells of `width` bits begin with byte `first` of the
+ * data: reports the k cells of each key. how.stride is not used. */
 void bly_probe_reach(const bly_filter *f, uint64_t first, unsigned width,
                      bly_steps how, const uint64_t *h, size_t n, uint64_t *bad);
 
@@ -107,8 +110,8 @@ static inline bly_probe bly_probe_start(uint64_t h, bly_modulus range)
     return (bly_probe){ bly_mod(h, range), bly_mod(bly_mix64(h), range) };
 }
 
-/* The next position; i counts from 0. Since k <= m, y + i + 1 passes the range
- * once at most. */
+/* The next position; i counts from 0. Since k <= m, y + i + 1 exceeds the range
+ * at most once. */
 static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
 {
     const uint64_t at = p->x, x = at + p->y, y = p->y + i + 1;
@@ -118,7 +121,7 @@ static inline uint64_t bly_probe_next(bly_probe *p, uint64_t range, uint64_t i)
     return at;
 }
 
-/* The same by the third rule of steps.h; *g is the hash at first. */
+/* The same by the third rule of steps.h; *g is initially the hash. */
 static inline uint64_t bly_probe_power(uint64_t *g, uint64_t range)
 {
     const uint64_t at = bly_scale(*g, range);
@@ -138,15 +141,15 @@ static inline uint64_t bly_spot(bly_spots s, uint64_t i)
     return s.at[i * s.stride];
 }
 
-/* The positions of h, k <= m of them, as they come, into at. */
+/* Write the k <= m positions of h to at, repetitions included. */
 bly_spots bly_probe_list(uint64_t h, bly_modulus range, uint64_t k,
                          uint64_t *at);
 
-/* The different ones of s, in the order of their first, into at. */
+/* Write the distinct positions of s to at, each where it first occurs. */
 bly_spots bly_probe_dedupe(bly_spots s, uint64_t *at);
 
-/* Both: the different ones of h. Whether two may be one is found as in
- * steps.h, without comparing them. */
+/* Both steps: the distinct positions of h. Whether two may be equal is found as
+ * in steps.h, without comparing them all. */
 static inline bly_spots bly_probe_different(uint64_t h, bly_modulus range,
                                             uint64_t k, uint64_t *at)
 {
@@ -166,13 +169,13 @@ static inline bly_spots bly_probe_different(uint64_t h, bly_modulus range,
     return near ? bly_probe_dedupe(all, at) : all;
 }
 
-/* Bit j of the word: may some of the k positions of h[j] be one? Of 64 keys at
- * most. */
+/* For at most 64 keys. Bit j of the result: may two of the k positions of h[j]
+ * be equal? */
 uint64_t bly_probe_repeats(const uint64_t *h, size_t n, bly_modulus range,
                            uint64_t k);
 
-/* Positions of a block of keys, by steps as in steps.h. Whoever works on a
- * block computes them once, for as many keys as there is room for. */
+/* Room for the positions of a block of keys, by steps as in steps.h. They are
+ * computed once per block, for as many keys as fit. */
 #define BLY_PROBE_ROOM 2048 /* at least BLY_STEPS_LANES keys */
 
 static inline size_t bly_probe_keys(uint64_t k, size_t most)
@@ -189,11 +192,11 @@ typedef void bly_probe_visit(void *ctx, size_t i, bly_spots at);
 
 #define BLY_PROBE_GROUP 32 /* keys of a group, at most */
 
-/* Are the cells of a batch of n to be fetched ahead? Of an array that fits into
- * L2, at least by half, the processor itself is in time, and a fetch is an
- * instruction too: up to a fifth less for 100,000 keys, a twentieth for a
- * million. A short batch waits for its first cells, and so gains only where
- * all of them are in L2. */
+/* Should the cells of a batch of n be fetched ahead? Not if at least half of
+ * the array fits into L2: the processor keeps up by itself, and a prefetch
+ * costs an instruction too. Leaving it out saves up to a fifth of the time for
+ * 100,000 keys, a twentieth for a million. A short batch has to wait for its
+ * first cells, so it gains only if the whole array is in L2. */
 #define BLY_PROBE_CACHED (2 << 20)
 #define BLY_PROBE_SURELY (256 << 10)
 #define BLY_PROBE_SHORT 512
@@ -267,9 +270,10 @@ bly_probe_each_k(const unsigned char *cells, unsigned width, bly_steps how,
 }
 
 /* Visit n keys in their order. Where `different` is set, equal positions of a
- * key count once (by the first rule of steps.h); else as often as they occur.
- * ahead, unless NULL, is called for every key some time before visit, to fetch
- * what that needs beside the cells. how.stride is not used. */
+ * key are visited once (by the first rule of steps.h); otherwise as often as
+ * they occur. ahead, unless NULL, is called for every key some time before
+ * visit, to fetch what visit needs besides the cells. how.stride is not
+ * used. */
 static inline __attribute__((always_inline)) void
 bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
                bool different, const uint64_t *h, size_t n,
@@ -295,8 +299,8 @@ bly_probe_each(const unsigned char *cells, unsigned width, bly_steps how,
 
 /* ----------------------------------------------------------------- asking */
 
-/* What goes along with a key: 4 bits for each probe, of the low end of a word
- * that turns; 16 probes use one word up. Independent of the positions. */
+/* The tag of a key: 4 bits for each probe, taken from the low end of a word
+ * that is rotated; 16 probes use up one word. Independent of the positions. */
 static inline uint64_t bly_probe_tag(uint64_t h)
 {
     return bly_mix64(bly_mix64(h) + UINT64_C(0x9e3779b97f4a7c15));
@@ -308,11 +312,11 @@ static inline uint64_t bly_probe_tag_next(uint64_t tag, uint64_t i)
     return i % 16 == 15 ? bly_mix64(tag + UINT64_C(0x9e3779b97f4a7c15)) : tag;
 }
 
-/* Whether a cell lets the key with this tag pass. ctx is the kind's. */
+/* Does this cell let a key with this tag pass? ctx belongs to the kind. */
 typedef bool bly_probe_test(const void *ctx, uint64_t at, uint64_t tag);
 
-/* The test of filters of bits: ctx is their words. A bit may be set meanwhile
- * by a writer of a shared filter. */
+/* The test for filters of bits: ctx points to their words. In a shared filter,
+ * another thread may set a bit meanwhile. */
 static inline __attribute__((always_inline)) bool
 bly_probe_bit(const void *words, uint64_t at, uint64_t tag)
 {
@@ -322,7 +326,8 @@ bly_probe_bit(const void *words, uint64_t at, uint64_t tag)
            1;
 }
 
-/* What asking works on. Where a field is a literal, so is what follows. */
+/* What a query needs to know. Where a field is a compile-time constant,
+ * whatever follows from it is one too. */
 typedef struct bly_probe_query {
     const unsigned char *cells;
     unsigned width;    /* bits of a cell, to know what to fetch */
@@ -331,18 +336,18 @@ typedef struct bly_probe_query {
     bly_steps_rule rule; /* as in bly_steps */
     uint64_t apart;      /* likewise */
     bool tagged;         /* make tags */
-    bool far;            /* set by bly_probe_ask(): bly_probe_far() */
+    bool far;            /* set by bly_probe_ask() from bly_probe_far() */
     bly_probe_test *test;
     const void *ctx;
 } bly_probe_query;
 
 #define BLY_PROBE_PIECE 256 /* keys at once, at most */
-#define BLY_PROBE_FEW 16    /* no round for so few */
-#define BLY_PROBE_AHEAD 24  /* keys whose rest is fetched before it is used */
+#define BLY_PROBE_FEW 16    /* too few keys for a round */
+#define BLY_PROBE_AHEAD 24  /* keys ahead whose other cells are fetched */
 
-/* Who of a piece passed all probes so far. */
+/* The keys of a piece that passed all probes so far. */
 typedef struct bly_probe_piece {
-    const uint64_t *at; /* positions of all, by steps */
+    const uint64_t *at; /* positions of all keys, by steps */
     size_t stride;
     size_t n;
     uint64_t tag[BLY_PROBE_PIECE]; /* for the next probe */
@@ -356,7 +361,7 @@ bly_probe_fetch(const bly_probe_query *q, uint64_t at)
         __builtin_prefetch(q->cells + bly_cell_byte(at, q->width), 0, 2);
 }
 
-/* The tags of those that passed probe i. */
+/* Rotate the tags of the keys that passed probe i. */
 static inline __attribute__((always_inline)) void
 bly_probe_turn(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
 {
@@ -367,8 +372,8 @@ bly_probe_turn(const bly_probe_query *q, bly_probe_piece *piece, uint64_t i)
         }
 }
 
-/* The first probe, of all keys; meanwhile the first cells of the next piece
- * are fetched. */
+/* Make the first probe of all keys, and meanwhile fetch the first cells of the
+ * next piece. */
 static inline __attribute__((always_inline)) void
 bly_probe_first(const bly_probe_query *q, bly_probe_piece *piece,
                 const uint64_t *next, size_t nnext)
@@ -390,7 +395,7 @@ bly_probe_first(const bly_probe_query *q, bly_probe_piece *piece,
     bly_probe_turn(q, piece, 0);
 }
 
-/* Fetch probe i of those that are left; and look at it. */
+/* Fetch the cell of probe i for the remaining keys; then test it. */
 static inline __attribute__((always_inline)) void
 bly_probe_call(const bly_probe_query *q, const bly_probe_piece *piece,
                uint64_t i)
@@ -428,8 +433,8 @@ bly_probe_fetch_rest(const bly_probe_query *q, const bly_probe_piece *piece,
             bly_probe_fetch(q, at[i * piece->stride]);
 }
 
-/* The probes from number `first` on, of those that are left: most of them will
- * pass. Sets their bits of maybe, from bit `from` on. */
+/* Make the probes from number `first` on for the remaining keys, most of which
+ * will pass. Bit `from` of maybe belongs to the first key of the piece. */
 static inline __attribute__((always_inline)) void
 bly_probe_rest(const bly_probe_query *q, const bly_probe_piece *piece,
                uint64_t first, size_t from, uint64_t *maybe)
@@ -455,12 +460,13 @@ bly_probe_rest(const bly_probe_query *q, const bly_probe_piece *piece,
     }
 }
 
-/* One key alone. A branch at every cell is guessed wrong once for each key that
- * is absent, so there is one behind the first three: seven in eight of those
- * leave there, and the rest have all their other cells looked at. */
+/* One key alone. A branch after every cell would be mispredicted once per
+ * absent key. So there is one branch, after the first three cells: seven in
+ * eight absent keys leave there, and the others have all their remaining cells
+ * tested. */
 #define BLY_PROBE_SURE 3
 
-/* Where a key is on its way through its cells. */
+/* How far a key has come on its way through its cells. */
 typedef struct bly_probe_way {
     uint64_t h, tag;
     bly_probe p;
@@ -499,9 +505,9 @@ bly_probe_alone(const bly_probe_query *q, uint64_t h)
            bly_probe_pass(q, &w, BLY_PROBE_SURE, q->k);
 }
 
-#define BLY_PROBE_BLOCK 1024 /* keys, before it is asked whether they were */
+#define BLY_PROBE_BLOCK 1024 /* keys until it checks if most were found */
 
-/* Keys that are likely to be there: all cells of each, as they come. */
+/* For keys that are likely to be there: test all cells of each, in order. */
 typedef struct bly_probe_look {
     const bly_probe_query *q;
     const uint64_t *h;
@@ -534,9 +540,9 @@ bly_probe_likely(const bly_probe_query *q, const uint64_t *h, size_t n,
                      bly_probe_look_at, &look);
 }
 
-/* Keys of which nothing is known, piece by piece; to the end, or until most of
- * a piece pass their first cell. How many were asked: all, or a multiple of
- * 64. */
+/* Query keys of which nothing is known, piece by piece, to the end or until
+ * most of a piece pass their first cell. Returns how many keys were queried:
+ * all, or a multiple of 64. */
 static inline __attribute__((always_inline)) size_t
 bly_probe_pieces(const bly_probe_query *q, const uint64_t *h, size_t n,
                  uint64_t *maybe)
@@ -610,9 +616,10 @@ bly_probe_ask_k(const bly_probe_query *q, const uint64_t *h, size_t n,
     }
 }
 
-/* Set the bits of maybe for keys whose k cells all pass. A k of 7 is what one
- * percent takes and most ask for, and becomes a literal; so is then whether
- * cells are fetched. Where nothing can be fetched ahead, one by one. */
+/* Set the bits of maybe for keys whose k cells all pass. k = 7, which belongs
+ * to a rate of 1 % and is the most common, becomes a compile-time constant; so
+ * does, in that case, whether cells are fetched ahead. Where prefetching is
+ * impossible (WebAssembly), keys are tested one by one. */
 static inline __attribute__((always_inline)) void
 bly_probe_ask(const bly_probe_query *q, const uint64_t *h, size_t n,
               uint64_t *maybe)

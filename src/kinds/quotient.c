@@ -1,39 +1,42 @@
 /*
- * quotient.c - sorted fingerprints, most of each told by its place
+ * quotient.c - sorted fingerprints, stored mostly by their position
  *
  * The hash is scaled to a fingerprint F of the range M = slots * 2^r. Its
  * quotient, F / 2^r, names a home slot, and only its remainder, r bits, is
- * stored: in the home slot or, where that is taken, behind it. All
- * fingerprints of one quotient form a run, runs follow each other in order of
- * their quotients, so the table is a sorted list with gaps.
+ * stored: in the home slot or, where that is taken, behind it. All fingerprints
+ * of one quotient form a run, and runs follow each other in the order of their
+ * quotients. So the table is a sorted list with gaps.
  *
  *     slots       0    1    2    3    4    5       F = 1|a 1|c 1|c 2|b 5|a
  *     remainders  .    a    c    c    b    a
  *
- * 2.125 bits per slot tell to which quotient a remainder belongs [2]
+ * 2.125 bits per slot record which quotient a remainder belongs to [2]
  * (engine/runs.h).
  *
- * Rate. An absent key is a false positive where its F was stored:
- * 1 - (1 - 1/M)^n, about load / 2^r. One million keys at 1 % take r = 7 and
+ * Rate. An absent key is a false positive if its F is that of a stored key: 1 -
+ * (1 - 1/M)^n, about load / 2^r. One million keys at 1 % take r = 7 and
  * 1,052,672 slots at a load of 0.95: 9.61 bits per key, and the rate is 0.74 %.
- * The number of slots need not be a power of two, since F is scaled and not
- * cut from the hash: no memory is wasted between powers.
+ * The number of slots need not be a power of two, since F is scaled and not cut
+ * from the hash: no memory is wasted between powers.
  *
- * Counting. A fingerprint that was added c times is stored c times up to two,
- * and from there on twice with the digits of c (quotient_table.h). A count is
- * exact but for keys that share a fingerprint, and so never too low.
+ * Counting. A fingerprint that was added once or twice is stored as often. One
+ * that was added c > 2 times is stored twice, with the digits of c
+ * (quotient_table.h). A count is exact unless keys share a fingerprint, so it
+ * is never too low.
  *
- * Without the keys. F is stored whole, so twice the slots with r - 1 bits hold
- * the same fingerprints with the same M (resize), and tables are merged,
- * intersected and compared as sorted lists are. Half the slots with the same r
- * hold them without their last bit (fold), while they are less than half full.
+ * Without the keys. F is stored in full, so a table with twice the slots and r
+ * - 1 bits can hold the same fingerprints with the same M (resize), and tables
+ * are merged, intersected and compared like sorted lists. A table of half the
+ * slots with the same r holds them without their last bit (fold), if the first
+ * was less than half full.
  *
- * Slots behind the last quotient take what is pushed out at the end: up to
- * 192, which runs of random keys at a load of 0.95 reach past once in 10^8
- * tables. Where they do, or an offset would pass 255, which is rarer still,
- * the filter is full before its time; no key is lost.
+ * Up to 192 slots behind the last quotient take what is pushed out at the end.
+ * At a load of 0.95, runs of random keys reach past them once in 10^8 tables.
+ * If they do, or if an offset would exceed 255, which is rarer still, the
+ * filter is full before its time; no key is lost.
  *
- * It is slower than cuckoo, since every addition moves what lies behind it.
+ * It is slower than cuckoo, since every addition moves the remainders behind
+ * it.
  *
  * state: the sums of the table. [0] slots in use, [1] different fingerprints,
  * [2] additions held.
@@ -63,8 +66,8 @@ enum {
     QUOTIENT_MEAN
 };
 
-/* Of QUOTIENT_COUNTS: how a count of 3 begins (quotient_table.h). Files from
- * before there was a choice have the first. */
+/* Values of QUOTIENT_COUNTS: how a count of 3 begins (quotient_table.h). Files
+ * from before the choice existed have the first. */
 enum { QUOTIENT_FOUR, QUOTIENT_THREE };
 
 static const bly_param quotient_params[] = {
@@ -102,7 +105,7 @@ static uint64_t quotient_bits(const bly_shape *s)
            bly_runs_stride(s->p[QUOTIENT_R]);
 }
 
-/* nslots 2^r <= 2^64: are there as many hashes as fingerprints? */
+/* nslots 2^r <= 2^64: are there at least as many hashes as fingerprints? */
 static bool quotient_hash_lasts(uint64_t nslots, uint64_t r)
 {
     return nslots <= UINT64_MAX >> r;
@@ -137,30 +140,30 @@ static double quotient_rate(const bly_shape *s, double n)
     return -expm1(n * log1p(-1 / quotient_range(s)));
 }
 
-/* How often keys come on average, as far as w knows. */
+/* How often a key is added on average, as far as w knows. */
 static double quotient_mean(const bly_want *w)
 {
     return fmax(1, fmax(bly_want_real(w, QUOTIENT_MEAN), w->mean));
 }
 
-/* The slots of a key that came three times. */
+/* The slots of a key that was added three times. */
 static double quotient_slots_of_three(uint64_t counts)
 {
     return counts == QUOTIENT_THREE ? 3 : 4;
 }
 
-/* The most slots that a key takes on average, if it comes so often on average.
- * Counts of 1, 2 and 3 take 1, 2 and s slots, and a digit holds r - 1 bits:
- * from 3 + 2^(r-1) on they take one more. However counts are spread, the mean
- * lies on or below the lines from (1, 1) to (3, s), from there to
- * (3 + 2^(r-1), s + 1), and so on. */
+/* The most slots that a key can take on average, if it is added `mean` times on
+ * average. Counts of 1, 2 and 3 take 1, 2 and s slots, and a digit holds r - 1
+ * bits: from 3 + 2^(r-1) on, counts take one slot more. Whatever the
+ * distribution of the counts, the mean lies on or below the lines from (1, 1)
+ * to (3, s), from there to (3 + 2^(r-1), s + 1), and so on. */
 static double quotient_slots_each(double mean, uint64_t r, uint64_t counts)
 {
     double from = 3, slots = quotient_slots_of_three(counts);
     const double digit = ldexp(1, (int)r - 1);
     if (mean <= from)
         return 1 + (slots - 1) / 2 * (mean - 1);
-    if (r == 1) /* a slot for each, and no end of digits */
+    if (r == 1) /* one slot per addition: a digit would hold 0 bits */
         return mean + slots - from;
     for (double span = digit;; span *= digit, slots++) {
         if (mean <= from + span)
@@ -169,10 +172,11 @@ static double quotient_slots_each(double mean, uint64_t r, uint64_t counts)
     }
 }
 
-/* The load at which keys that come so often still find room near their homes.
- * What is pushed along grows with the mean square of the slots of a key over
- * their mean, which is 1 where each takes one, and more the more they differ:
- * most for keys of one slot among others of three, or four. */
+/* The load at which keys that are added this often still find room near their
+ * home slots. How far remainders are pushed grows with the mean square of the
+ * slots per key divided by their mean. That is 1 if each key takes one slot,
+ * and more the more they differ; the worst case is keys of one slot among keys
+ * of three, or four. */
 static double quotient_load(double mean, uint64_t r, uint64_t counts)
 {
     const double counted = fmin((mean - 1) / 2, 1); /* share of the latter */
@@ -183,9 +187,9 @@ static double quotient_load(double mean, uint64_t r, uint64_t counts)
     return fmax(1 - (1 - QUOTIENT_LOAD) * lumps, 0.5);
 }
 
-/* Home slots for n keys that come so often. A fingerprint of three keys may
- * take four slots; there are n (load / 2^r)^2 / 6 of them, which is much for
- * small r only. */
+/* Home slots for n keys that are added this often. A fingerprint that three
+ * keys share may take four slots; there are n (load / 2^r)^2 / 6 of these,
+ * which matters only for small r. */
 static double quotient_slots_for(double n, double mean, uint64_t r,
                                  uint64_t counts)
 {
@@ -203,7 +207,7 @@ static uint64_t quotient_slots_in(uint64_t bits, uint64_t r)
     uint64_t nblocks = bits / 8 / bly_runs_stride(r);
     if (nblocks > QUOTIENT_MAX_SLOTS / BLY_RUNS_BLOCK)
         nblocks = QUOTIENT_MAX_SLOTS / BLY_RUNS_BLOCK;
-    /* Up to three of the blocks are spare ones without homes. */
+    /* Up to three of the blocks are spare and have no home slots. */
     for (uint64_t n = nblocks; n + 4 > nblocks && n > 0; n--)
         if (bly_quotient_nblocks(n * BLY_RUNS_BLOCK) <= nblocks)
             return n * BLY_RUNS_BLOCK;
@@ -218,13 +222,14 @@ static uint64_t quotient_fit(const bly_want *w, uint64_t r)
         quotient_slots_for(n, quotient_mean(w), r, w->opt[QUOTIENT_COUNTS]);
     double nslots = least;
     if (w->bits) {
-        /* More than the hash can tell apart is left unused. */
+        /* Slots beyond what the hash can tell apart are left unused. */
         const uint64_t last = (UINT64_MAX >> r) / BLY_RUNS_BLOCK;
         nslots = fmin((double)quotient_slots_in(w->bits, r),
                       (double)(last * BLY_RUNS_BLOCK));
     } else {
-        /* 1 - (1 - 1/M)^n = p for M = n / -ln(1 - p), nearly. 1e-9: a number
-         * of blocks that rounding has left a hair too low gets one more. */
+        /* 1 - (1 - 1/M)^n = p for M = n / -ln(1 - p), nearly. 1e-9: if rounding
+         * has left the number of blocks a hair too low, there will be one
+         * more. */
         const double range = n / -log1p(-w->fpr);
         const double want = ceil(ldexp(range, -(int)r) / BLY_RUNS_BLOCK + 1e-9);
         nslots = fmax(nslots, want * BLY_RUNS_BLOCK);
@@ -289,7 +294,7 @@ static void quotient_describe(const bly_shape *s, const bly_want *w,
 /* Slots doubled `by` times, or halved where it is negative. */
 static bool quotient_scaled(const bly_shape *s, int by, bly_shape *out)
 {
-    /* nslots 2^r stays what it is, and with it every fingerprint. */
+    /* nslots 2^r does not change, and so neither does any fingerprint. */
     const uint64_t nslots = s->p[QUOTIENT_SLOTS];
     const int r = (int)s->p[QUOTIENT_R] - by;
     if (r < 1 || r > BLY_RUNS_MAX_R || by > 40 ||
@@ -301,7 +306,8 @@ static bool quotient_scaled(const bly_shape *s, int by, bly_shape *out)
     return quotient_sane(out);
 }
 
-/* Do they have the same fingerprints, in more slots or fewer? */
+/* Do both shapes have the same range of fingerprints, perhaps in more or fewer
+ * slots? */
 static bool quotient_akin(const bly_shape *a, const bly_shape *b)
 {
     bly_shape s;
@@ -355,7 +361,7 @@ static bly_status quotient_increase(bly_filter *f, const uint64_t *h,
     return quotient_add_by(f, h, by, n, NULL, ndone);
 }
 
-/* One key: aid is what the table takes long to find out. */
+/* One key. aid holds what would take long to compute for the table. */
 BLY_ONE_BODY bool quotient_has_hash(const bly_filter *f, uint64_t h)
 {
     return bly_quotient_best()->has_one(f->data, f->shape.p[QUOTIENT_SLOTS],
@@ -400,7 +406,8 @@ static void quotient_count(const bly_filter *f, const uint64_t *h, size_t n,
 
 /* ------------------------------------------------------- without the keys */
 
-/* All entries of a new filter f are written, or st says why not. */
+/* Finish the new filter f: all entries have been written, or st says why
+ * not. */
 static bly_status quotient_finish(bly_quotient_writer *to, bly_filter *f,
                                   bly_status st, bly_filter **out)
 {
@@ -414,7 +421,8 @@ static bly_status quotient_finish(bly_quotient_writer *to, bly_filter *f,
     return st;
 }
 
-/* A new filter of this shape from all entries of a, and of b unless NULL. */
+/* Make a new filter of this shape from all entries of a, and of b unless that
+ * is NULL. */
 static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
                                 const bly_shape *shape, const bly_setting *set,
                                 bly_filter **out)
@@ -432,9 +440,8 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
     bly_quotient_walk wb = bly_quotient_walk_of(&tb);
     bool more_a = bly_quotient_walk_next(&wa);
     bool more_b = b && bly_quotient_walk_next(&wb);
-    /* A merge of sorted lists; a fingerprint of both is taken from both. A
-     * count that would pass the top stays there: too high is allowed, too low
-     * is not. */
+    /* Merge two sorted lists; the counts of a fingerprint that is in both are
+     * added. A count that would exceed the maximum stays there. */
     while (!st && (more_a || more_b)) {
         const bool take_a = more_a && (!more_b || wa.F <= wb.F);
         const bool take_b = more_b && (!more_a || wb.F <= wa.F);
@@ -453,9 +460,10 @@ static bly_status quotient_join(const bly_filter *a, const bly_filter *b,
 
 static bly_status quotient_merge(bly_filter *dst, const bly_filter *src)
 {
-    /* Into a new filter: if they do not fit together, dst is as it was. The
-     * slots are doubled until they do, which changes no fingerprint, as long as
-     * there are bits of the remainder to be had for it. */
+    /* Merge into a new filter: if the keys do not fit, dst stays as it was. The
+     * number of slots is doubled until they fit, which changes no fingerprint.
+     * Each doubling takes one bit from the remainders, so there is an end to
+     * it. */
     const bly_setting set = bly_setting_of(dst);
     bly_filter *both;
     bly_shape s;
@@ -518,7 +526,7 @@ static bly_status quotient_intersect(bly_filter *dst, const bly_filter *src)
     st = quotient_finish(&to, both, st, &both);
     if (st)
         return st;
-    /* What each of the two was told to add says nothing about both. */
+    /* The additions to either filter say nothing about the intersection. */
     both->nadded = both->state[BLY_QUOTIENT_TOTAL];
     return bly_become(dst, both);
 }
@@ -537,8 +545,8 @@ static bly_status quotient_compare(const bly_filter *a, const bly_filter *b,
     return BLY_OK;
 }
 
-/* Half the slots with remainders as long as before: fingerprints lose their
- * last bit, which is what the hash scaled to half the range gives. */
+/* Half the slots, with remainders as long as before: fingerprints lose their
+ * last bit, which equals the hash scaled to half the range. */
 static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t nslots = f->shape.p[QUOTIENT_SLOTS] / 2;
@@ -564,7 +572,8 @@ static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
         const uint64_t F = from.F / 2;
         uint64_t count = from.count;
         more = bly_quotient_walk_next(&from);
-        /* 2F and 2F + 1 become one, and follow each other. */
+        /* 2F and 2F + 1 become one fingerprint; they are neighbours in the
+         * list. */
         if (more && from.F / 2 == F) {
             count += from.count;
             more = bly_quotient_walk_next(&from);
@@ -583,7 +592,7 @@ static bly_status quotient_fold(const bly_filter *f, bly_filter **out)
                : st;
 }
 
-/* Does this shape meet w? Where w says nothing, twice the slots do. */
+/* Does this shape meet w? If w asks for nothing, twice the slots do. */
 static bool quotient_meets(const bly_shape *s, const bly_want *w, int by)
 {
     if (w->given[QUOTIENT_R])
@@ -653,16 +662,17 @@ static bool quotient_sound(const bly_filter *f)
 
 static bool quotient_check(const bly_filter *f)
 {
-    /* The sums are stored and can be computed: they must agree. */
+    /* The sums are stored, but can also be computed: the two must agree. */
     const bly_quotient_table t = quotient_table_of(f);
     uint64_t sums[BLY_QUOTIENT_SUMS] = { 0 };
     return bly_quotient_check(&t, sums) &&
            memcmp(sums, f->state, sizeof sums) == 0;
 }
 
-/* n keys have M (1 - (1 - 1/M)^n) different fingerprints. Of a share s of all M
- * that are there follow n = -M ln(1 - s) keys, with variance M (s / (1 - s) +
- * ln(1 - s)): of few keys that is the number that share a fingerprint. */
+/* n keys have M (1 - (1 - 1/M)^n) different fingerprints. So if a share s of
+ * all M fingerprints is present, there are about n = -M ln(1 - s) keys, with
+ * variance M (s / (1 - s) + ln(1 - s)). For few keys, that is the number of
+ * keys that share a fingerprint. */
 static void quotient_stat(const bly_filter *f, bly_stats *out)
 {
     const double range = quotient_range(&f->shape);

@@ -1,7 +1,7 @@
 /*
  * range.c - is any key from a to b?
  *
- * A hash tells nothing of the order of keys, so this kind takes their order
+ * A hash says nothing about the order of keys. So this kind takes the order
  * itself, a number x of 64 bits (bly_order() in core/hash.h), and hashes it so
  * that neighbours stay neighbours [1]. The numbers are cut into blocks, and
  * each block is moved as a whole, to a random place among m values:
@@ -16,30 +16,30 @@
  *
  * where q(block) is XXH3 of the number of the block, with the filter's seed,
  * scaled to m. The values of the n keys are kept sorted (engine/fano.h). A
- * range is an interval of values, two where it passes the end of a block or of
- * m, and its answer is whether a value lies there.
+ * range of numbers becomes an interval of values, or more than one if it passes
+ * the end of a block or of m. The answer is whether a stored value lies there.
  *
  * Inside a block different numbers have different values. So a range without a
- * key can only meet values of keys from other blocks, each of which lies in l
- * given values of m with the chance l / m, by the choice of q:
+ * key can only meet values of keys from other blocks. Since q is random, such a
+ * key falls on one of l given values of m with probability l / m:
  *
  *     rate of a range of l numbers  <=  n l / m
  *
- * whatever the keys are and whatever is asked, as long as it does not depend on
- * the seed: a range right behind a key is no worse than any other. Ranges up to
- * L are to have the rate p:
+ * whatever the keys and the queries are, as long as they do not depend on the
+ * seed: a range right behind a key is no worse than any other. If ranges up to
+ * length L are to have the rate p, then
  *
  *     m = n L / p,   log2(m / n) + 2 = log2(L / p) + 2 bits per key
  *
- * and 0.6 bits for the index. L = 256 and p = 1 % take 16.6 bits, of which a
- * million keys use 17.2; single keys then have the rate 1 / 25600.
+ * and 0.6 bits for the index. L = 256 and p = 1 % take 16.6 bits, with the
+ * index 17.2 for a million keys; single keys then have the rate 1 / 25600.
  *
- * Signed integers stay as they are: their bits, as a number without a sign. The
+ * Signed integers are taken as unsigned numbers with the same bits; the
  * interface cuts a range that passes zero in two. If m would be more than 2^63,
- * numbers are values, and nothing is wrong.
+ * numbers are used as values, and no answer is wrong.
  *
- * It is built from all keys. Two filters of one seed and one m have their
- * values in common, so that they merge and intersect.
+ * It is built from all keys at once. Filters with the same seed and the same m
+ * map keys to the same values, so they can be merged and intersected.
  *
  * [1] Costa, Ferragina and Vinciguerra, Grafite: Taming Adversarial Queries
  *     with Optimal Range Filters, 2024
@@ -62,13 +62,13 @@ enum {
 /* Words of the state. */
 enum { RANGE_VALUES, RANGE_STATES };
 
-/* Past this values are the numbers themselves. */
+/* Beyond this, values are the numbers themselves. */
 #define RANGE_MAX_UNIVERSE 0x1p63
 #define RANGE_MAX_LONGEST 0x1p48
 
 static const bly_param range_params[] = {
-    /* A network of IPv4 of the size 24, all that follows seven bytes of text,
-     * four minutes of seconds. */
+    /* Enough for an IPv4 network of size /24, for all texts with the same first
+     * seven bytes, or for four minutes in seconds. */
     [RANGE_LONGEST] =
         BLY_PARAM("longest", BLY_UINT, .settable = true, .def = 256, .min = 1,
                   .max = RANGE_MAX_LONGEST,
@@ -94,7 +94,7 @@ static bly_fano range_layout(const bly_shape *s)
     return bly_fano_of(s->p[RANGE_ROOM], s->p[RANGE_UNIVERSE] - 1);
 }
 
-/* The shape for so many values of a universe m. */
+/* The shape for `room` values in a universe of m. */
 static bly_shape range_shape(uint64_t longest, uint64_t room, double m)
 {
     bly_shape s = { .nbytes = 0 };
@@ -119,9 +119,9 @@ static bly_status range_within(const bly_want *w, double least, bly_shape *out)
             "items and ranges of %llu, which begins at %llu",
             (unsigned long long)w->bits, (unsigned long long)w->items,
             (unsigned long long)longest, (unsigned long long)(8 * s.nbytes));
-    /* Not every step up takes more: with a low bit more, lines are rounded up
-     * elsewhere. So the way down is in small steps, from a universe that is too
-     * large for certain. */
+    /* A larger universe does not always take more memory: with one more low
+     * bit, rounding up to lines happens elsewhere. So go down in small steps,
+     * from a universe that is certainly too large. */
     const double n = (double)w->items, step = 1.0 / 256;
     double high = fmin(64, log2(n) + (double)w->bits / n - 2);
     while (high > low &&
@@ -149,7 +149,7 @@ static bly_status range_plan(const bly_want *w, bly_shape *out)
                         "%llu items are too many for a range filter, which "
                         "holds up to 2^36",
                         (unsigned long long)w->items);
-    if (w->bits) /* a rate of 1 says nothing */
+    if (w->bits) /* a rate of 1 would be useless */
         return range_within(w, fmin(1.01 * n * longest, 0x1p64), out);
     *out = range_shape(w->opt[RANGE_LONGEST], w->items, n * longest / w->fpr);
     return BLY_OK;
@@ -166,13 +166,13 @@ static bool range_sane(const bly_shape *s)
            s->nbytes == range_layout(s).nbytes;
 }
 
-/* Of a range of l numbers, n values beside it. */
+/* The rate for a range of l numbers, with n values outside it. */
 static double range_rate_of(const bly_shape *s, double n, double l)
 {
     return s->p[RANGE_UNIVERSE] ? fmin(1, n * l / range_universe(s)) : 0;
 }
 
-/* Of the longest ranges. */
+/* The rate for the longest ranges. */
 static double range_rate(const bly_shape *s, double n)
 {
     return range_rate_of(s, n, (double)s->p[RANGE_LONGEST]);
@@ -211,7 +211,7 @@ static bool range_check(const bly_filter *f)
     return bly_fano_check(&t);
 }
 
-/* Of its keys some have the value of another. How many there were is known: it
+/* Some keys have the same value as another, but the number of keys is known: it
  * was counted. */
 static void range_stat(const bly_filter *f, bly_stats *out)
 {
@@ -222,7 +222,7 @@ static void range_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = range_rate(&f->shape, n);
 }
 
-/* How numbers become values. */
+/* How numbers are mapped to values. */
 typedef struct range_hash {
     uint64_t m, flip, mask; /* m is 0: they are */
     unsigned b;
@@ -284,8 +284,8 @@ static bool range_akin(const bly_shape *a, const bly_shape *b)
            a->p[RANGE_UNIVERSE] == b->p[RANGE_UNIVERSE];
 }
 
-/* The values that are in both, in order; or in either. a, of na, has room for
- * them behind its own na + nb. How many. */
+/* Write to out the values that are in both a and b, in order; or, unless `both`
+ * is set, in either. Returns how many there are. */
 static size_t range_join(const uint64_t *a, size_t na, const uint64_t *b,
                          size_t nb, bool both, uint64_t *out)
 {
@@ -305,7 +305,7 @@ static size_t range_join(const uint64_t *a, size_t na, const uint64_t *b,
     return n;
 }
 
-/* Let dst have these values, of about `keys` keys. */
+/* Replace the contents of dst by these values, of about `keys` keys. */
 static bly_status range_become(bly_filter *dst, const uint64_t *values,
                                size_t n, uint64_t keys)
 {
@@ -331,7 +331,8 @@ static bly_status range_become(bly_filter *dst, const uint64_t *values,
     return bly_become(dst, f);
 }
 
-/* Keys, of n values, where of a and b together it is known. */
+/* Estimate the number of keys behind n values, in the proportion known for a
+ * and b together. */
 static uint64_t range_keys(const bly_filter *a, const bly_filter *b, size_t n)
 {
     const double values =
@@ -414,15 +415,16 @@ static void range_has(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
-/* Intervals of values, to be asked together, and whose they are. */
+/* Intervals of values to be looked up together, and the queries they belong
+ * to. */
 typedef struct range_spans {
     uint64_t from[BLY_FANO_GROUP], to[BLY_FANO_GROUP];
     size_t of[BLY_FANO_GROUP];
     size_t n;
 } range_spans;
 
-/* A range below m lies in three blocks at most, since these are longer than
- * half of it, and each may pass the end of m. */
+/* A range shorter than m lies in at most three blocks, since a block is longer
+ * than half of m. The part in each block may pass the end of m. */
 #define RANGE_MOST_SPANS 6
 
 static void range_put(range_spans *s, uint64_t from, uint64_t to, size_t of)
@@ -432,7 +434,7 @@ static void range_put(range_spans *s, uint64_t from, uint64_t to, size_t of)
     s->of[s->n++] = of;
 }
 
-/* The intervals of a..b; false if that is everything. */
+/* Cut a..b into intervals of values; false if these would be all values. */
 static bool range_cut(const range_hash *by, uint64_t a, uint64_t b, size_t of,
                       range_spans *s)
 {
@@ -459,7 +461,7 @@ static bool range_cut(const range_hash *by, uint64_t a, uint64_t b, size_t of,
     }
 }
 
-/* For bly_fano_reach(): the bytes of key i of f. */
+/* For bly_fano_reach(): reports bytes on which key i of f depends. */
 typedef struct range_asked {
     const bly_filter *f;
     size_t i;
@@ -483,7 +485,7 @@ static void range_reach(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
-/* Ask for all that was gathered. */
+/* Look up all intervals gathered so far. */
 static void range_settle(const bly_filter *f, const bly_fano *t, range_spans *s,
                          uint64_t *maybe)
 {
@@ -505,7 +507,7 @@ static void range_has_range(const bly_filter *f, const uint64_t *a,
     const range_hash by = range_hash_of(f);
     const bly_fano t = range_fano(f);
     range_spans s;
-    s.n = 0; /* and nothing else, which would take longer than one range */
+    s.n = 0; /* only this: clearing the rest would take longer than one query */
     for (size_t i = 0; i < n && t.n; i++) {
         if (!range_cut(&by, a[i], b[i], i, &s))
             maybe[i / 64] |= UINT64_C(1) << i % 64;

@@ -1,41 +1,41 @@
 /*
- * ribbon.c - the bumped ribbon filter: built at once, hardly above the bound
+ * ribbon.c - the bumped ribbon filter: static, and hardly larger than the bound
  *
  * No filter of n keys at rate p takes less than n log2(1/p) bits. This one
- * stores a function: each key has a print of some bits, and the table gives it
- * back for every key, and something else for most others. engine/ribbon_table.h
- * says how such a table is solved and asked.
+ * stores a function: each key has a print of a few bits; the table returns that
+ * print for every key of the set, and something else for most other keys.
+ * engine/ribbon_table.h says how such a table is solved and queried.
  *
  *     first layer    n keys, about n slots       some 1 % find no room
  *     second layer   those keys, 6 % more slots  hardly any of them
  *     last layer     the rest, all of it
  *
- * A shard of the first layer has about as many slots as keys. One byte for each
- * bucket of 256 slots, its bound, tells which of its keys were bumped to the
- * next layer: those that start in the steps of two slots below it [1]. Hardly
- * any slots stay empty that way, and a key is looked up in one place, after a
- * byte that is in the cache.
+ * A shard of the first layer has about as many slots as keys. Each bucket of
+ * 256 slots has a byte, its bound, which tells which of its keys were bumped to
+ * the next layer: those that start in the steps of two slots below the bound
+ * [1]. Hardly any slots stay empty that way, and a key is looked up in one
+ * place, after reading one byte that is in the cache.
  *
  *     hash h -> u = mix(h ^ seed of layer 1), in the next layer mix(u ^ ...)
  *     shard  = u * nshards / 2^64, share = the fraction of that
  *     start  = share * (slots of a shard - 63)
  *     row    = 64 bits of u C1, print = 64 bits of u C2
  *
- * Any rate can be had. With f bits for all keys it is 2^-f. For one in between,
- * a key with share >= 1 - e has f + 1 bits: the rate is 2^-f (1 - e/2),
- * exactly, whatever the keys. Rates that are no power of 1/2 are farther above
- * the bound for it, by 1.2 % of the bits at 1 %, since the mean of rates is
- * above the rate of the mean width.
+ * Any rate is possible. With f bits for all keys it is 2^-f. For a rate in
+ * between, keys with share >= 1 - e have f + 1 bits: then the rate is 2^-f (1 -
+ * e/2), exactly, whatever the keys are. Rates that are not a power of 1/2 are
+ * farther above the bound, by 1.2 % of the bits at 1 %, since the mean of two
+ * rates is above the rate of the mean width.
  *
  * One million keys at 1 %: f = 6, e = 0.72, layers of 1000448 and 10752 slots,
  * 6.827 bits per key, 1.028 of the bound.
  *
  * Nothing can be added, removed or merged: a slot is the sum of many keys, and
- * which ones is known only while all of them are at hand.
+ * these are known only while the filter is built.
  *
- * In memory: layer after layer and shard after shard their blocks, as
- * little-endian words, up to three words that are 0, then a byte for each
- * bound, layer after layer, filled up to whole words.
+ * In memory: the blocks of all shards of all layers, in order, as little-endian
+ * words; up to three words that are 0; then one byte for each bound, layer
+ * after layer, padded to whole words.
  *
  * [1] Dillinger, Huebschle-Schneider, Sanders and Walzer, Fast Succinct
  *     Retrieval and Approximate Membership using Ribbon, 2022
@@ -88,7 +88,7 @@ static uint64_t ribbon_low_bits(unsigned n)
     return n ? UINT64_MAX >> (64 - n) : 0;
 }
 
-/* A layer of nshards shards with as many slots each. */
+/* A layer of nshards shards, all with the same number of slots. */
 static inline __attribute__((always_inline)) bly_ribbon_layer
 ribbon_layer_with(const bly_shape *s, uint64_t nshards, uint32_t nslots)
 {
@@ -98,8 +98,8 @@ ribbon_layer_with(const bly_shape *s, uint64_t nshards, uint32_t nslots)
                            .width = (unsigned)s->p[BLY_RIBBON_WIDTH],
                            .narrow = (UINT64_C(1) << 32) - wider };
     l.nplanes = l.width + (wider > 0);
-    /* The block in which the first wide key can start: narrow / 2^32 is the
-     * share from which on keys are wide. */
+    /* The first block in which a wide key can start. Keys are wide from the
+     * share narrow / 2^32 on. */
     l.wide = l.nslots / 64;
     if (wider)
         l.wide =
@@ -140,7 +140,7 @@ void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
     /* Spare words, since planes are read in groups of four. */
     map.bounds = 8 * (map.nwords + bly_ribbon_spare(map.layer[0].nplanes));
     map.end = map.bounds;
-    /* The last layer bumps nobody, and has no bounds. */
+    /* The last layer bumps no keys, and has no bounds. */
     for (unsigned i = 0; i + 1 < map.nlayers; i++) {
         bly_ribbon_layer *l = &map.layer[i];
         l->nbuckets = (l->nslots + BLY_RIBBON_BUCKET - 1) / BLY_RIBBON_BUCKET;
@@ -152,7 +152,7 @@ void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out)
     *out = map;
 }
 
-/* Whole blocks, and as many in each shard. */
+/* Round up to whole blocks, and to the same number of blocks in each shard. */
 static uint64_t ribbon_round(double nslots)
 {
     const uint64_t n = (uint64_t)ceil(nslots);
@@ -160,35 +160,36 @@ static uint64_t ribbon_round(double nslots)
     return nshards * ((n + nshards * 64 - 1) / (nshards * 64) * 64);
 }
 
-/* Up to this many keys go to a layer that bumps none. It is filled too tightly
- * for every seed to succeed: one in five to one in two does, which costs a
- * small filter a millisecond. */
+/* Up to this many keys go to a layer that bumps none. It is filled so tightly
+ * that only one seed in five to one in two succeeds, which costs a small filter
+ * a millisecond. */
 #define RIBBON_FEW 20000
 
-/* The same where bits count more than anything: with a first layer that is
- * full, 9,000 keys take 1 % fewer bits and 20,000 take 1.7 % fewer; 5,000 take
+/* The same where memory matters most. With a full first layer in front of that
+ * one, 9,000 keys take 1 % fewer bits and 20,000 take 1.7 % fewer; 5,000 take
  * more, since each layer has whole blocks. */
 #define RIBBON_TIGHT_FEW 6000
 
-/* How full the first layers are made: slots per key, and the keys that find no
- * room: a share of them, and so many square roots of their number. That is five
- * deviations or more of a plain or tight layer; of a valued one, three where
- * that is for more than a million keys and two below, which costs one small
- * filter of thirty a second attempt. */
+/* How full the first layers are made. slots is the number of slots per key. The
+ * keys that find no room are estimated as the share `bumped` of all n, plus
+ * `roots` times sqrt(n) (small_roots up to RIBBON_SMALL keys). The second term
+ * is five standard deviations or more for plain and tight layers. For valued
+ * layers it is three with more than a million keys, and two below, where one
+ * small filter in thirty needs a second attempt. */
 typedef struct ribbon_load {
     double slots, bumped, roots, small_roots;
 } ribbon_load;
 #define RIBBON_SMALL 1e6
 
-/* As many slots as keys: 0.9 % of both are left over, and hardly a key costs
- * more than one line. With fewer slots more keys are bumped, but hardly a slot
- * stays empty, and it is empty slots that cost memory. */
+/* Plain: as many slots as keys. 0.9 % of both are left over, and hardly any key
+ * costs more than one cache line. With fewer slots more keys are bumped, but
+ * hardly any slot stays empty, and it is the empty slots that cost memory. */
 static const ribbon_load ribbon_plain = { 1, 0.009, 1.5, 1.5 };
 static const ribbon_load ribbon_tight = { 0.96, 0.0414, 0.6, 0.6 };
 static const ribbon_load ribbon_valued = { 0.97, 0.0345, 1.5, 1 };
 
-/* Above this the second layer of a tight table would leave more than the other
- * two can take. */
+/* Above this, the second layer of a tight table would leave more keys than the
+ * other two can take. */
 #define RIBBON_MANY 1e9
 
 /* Slots of the layers for n keys. A layer with 6 % to spare bumps 0.005 % or
@@ -198,14 +199,15 @@ static void ribbon_size(double n, const ribbon_load *load, uint64_t *slots)
 {
     unsigned i = 0;
     memset(slots, 0, BLY_RIBBON_LAYERS * sizeof *slots);
-    /* A second layer as tight as the first, where it is. */
+    /* Where the first layer is tight, so is the second. */
     const bool tight = load->slots < 1;
     const unsigned full = tight && n < RIBBON_MANY / load->bumped ? 2 : 1;
     while (i < full &&
            (n > RIBBON_FEW || (tight && !i && n > RIBBON_TIGHT_FEW))) {
         const double want = load->slots * n;
         slots[i] = ribbon_round(want);
-        /* Where all slots are filled, those of a block begun take keys too. */
+        /* In a tight layer all slots are filled, so the slots gained by
+         * rounding up to blocks take keys too. */
         const double more = tight ? (double)slots[i] - want : 0;
         n = load->bumped * n - more +
             (n > RIBBON_SMALL ? load->roots : load->small_roots) * sqrt(n);
@@ -215,8 +217,8 @@ static void ribbon_size(double n, const ribbon_load *load, uint64_t *slots)
         slots[i++] = ribbon_round(1.06 * n);
         n = 5e-5 * n + 0.6 * sqrt(n);
     }
-    /* The longer the last layer, the likelier that it fails somewhere: 1.5 % to
-     * spare for few keys, 3 % for the most. */
+    /* The longer the last layer, the likelier it fails somewhere: so it gets
+     * 1.5 % spare slots for few keys, and 3 % for the most. */
     slots[i] = ribbon_round(n * (1.015 + 0.015 * n / RIBBON_FEW));
 }
 
@@ -227,7 +229,8 @@ static double ribbon_rate(const bly_shape *s, double n)
                  -(int)s->p[BLY_RIBBON_WIDTH]);
 }
 
-/* Bits of a print in units of 2^-32: the least that keep the rate p. */
+/* The smallest width of a print that keeps the rate p, in units of 2^-32
+ * bits. */
 static uint64_t ribbon_print_bits(double p)
 {
     const uint64_t one = UINT64_C(1) << 32;
@@ -236,7 +239,7 @@ static uint64_t ribbon_print_bits(double p)
         f++;
     if (f == BLY_RIBBON_MAX_WIDTH)
         return f * one;
-    /* 2^-f (1 - e/2) = p; no more than 1 is missing, since p > 2^-(f+1). */
+    /* Solve 2^-f (1 - e/2) = p; e is below 1, since p > 2^-(f+1). */
     return f * one + (uint64_t)ceil((1 - ldexp(p, (int)f)) * 0x1p33);
 }
 
@@ -337,7 +340,7 @@ static bool ribbon_sound(const bly_filter *f)
     return f->nlayers == 0 && f->state[BLY_RIBBON_KEYS] <= f->items;
 }
 
-/* Zeros are zero, and bounds within their buckets. */
+/* Is the padding zero, and is each bound within its bucket? */
 static bool ribbon_check(const bly_filter *f)
 {
     bly_ribbon_map map;
@@ -367,10 +370,10 @@ static void ribbon_stat(const bly_filter *f, bly_stats *out)
 
 /* ----------------------------------------------------------------- asking */
 
-/* A filter that fits the smallest L2 in use is not fetched ahead. */
+/* A filter that fits into the smallest L2 cache in use is not prefetched. */
 #define RIBBON_CACHED (256 << 10)
 
-/* Was the key bumped by layer l? Bounds are at data. */
+/* Was the key bumped by layer l? */
 static bool ribbon_is_bumped(const bly_ribbon_layer *l, const bly_ribbon_key *k,
                              const unsigned char *bounds)
 {
@@ -389,8 +392,8 @@ static uint64_t ribbon_hash(const bly_filter *f, const bly_ribbon_layer *l,
                   : bly_ribbon_hash(u, seed);
 }
 
-/* A ribbon of values is asked for keys that another filter let through, which
- * are few: one by one. */
+/* A ribbon of values is queried only for keys that another filter let through.
+ * They are few, so this goes key by key. */
 static bool ribbon_is_in(const bly_filter *f, const bly_ribbon_map *map,
                          uint64_t u)
 {
@@ -407,7 +410,8 @@ static bool ribbon_is_in(const bly_filter *f, const bly_ribbon_map *map,
         const uint64_t *const x = (const uint64_t *)(const void *)f->data +
                                   l->words + key.shard * l->stride +
                                   key.start / 64;
-        /* The last block has none behind it, and no row that leaves it. */
+        /* There is no block behind the last one, and no row reaches beyond
+         * it. */
         const uint64_t sum = (bly_le64(x[0]) & row << s) ^
                              (s ? bly_le64(x[1]) & row >> 1 >> (63 - s) : 0);
         return __builtin_parityll(sum) == (int)(bly_ribbon_print(u) & 1);
@@ -422,8 +426,9 @@ static void ribbon_has_values(const bly_filter *f, const bly_ribbon_map *map,
         maybe[i / 64] |= (uint64_t)ribbon_is_in(f, map, h[i]) << i % 64;
 }
 
-/* A filter of one layer and one shard keeps no map, which would be larger than
- * it is: without divisions, the layer is made as fast as it is read. */
+/* A filter of one layer and one shard keeps no map, since the map would be
+ * larger than the filter. Its layer takes no divisions, so it is computed as
+ * fast as it could be loaded. */
 static bool ribbon_simple(const bly_shape *s)
 {
     return s->p[BLY_RIBBON_SLOTS] <= BLY_RIBBON_SHARD &&
@@ -438,14 +443,14 @@ BLY_ONE_BODY bly_ribbon_layer ribbon_simple_layer(const bly_filter *f)
     return l;
 }
 
-/* The map that a filter keeps in aux, once it is made: one step from f. */
+/* The map that a filter keeps in aux, once it is made: one load away from f. */
 static inline const bly_ribbon_map *ribbon_kept(const bly_filter *f)
 {
     return (const bly_ribbon_map *)(uintptr_t)f->aid;
 }
 
-/* The map that a filter keeps for single keys, where it has one: for three keys
- * of a call, making it would take as long as asking. */
+/* The map that a filter keeps for single keys, if it has one. To make it anew
+ * takes as long as three queries. */
 static const bly_ribbon_map *ribbon_map(const bly_filter *f,
                                         bly_ribbon_map *room)
 {
@@ -453,7 +458,7 @@ static const bly_ribbon_map *ribbon_map(const bly_filter *f,
         return ribbon_kept(f);
     if (ribbon_simple(&f->shape) && !f->shape.p[BLY_RIBBON_VALUED]) {
         room->layer[0] = ribbon_simple_layer(f);
-        room->nlayers = 1; /* what is asked of a map here */
+        room->nlayers = 1; /* all that is needed of the map here */
         return room;
     }
     bly_ribbon_map_of(&f->shape, room);
@@ -470,7 +475,7 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
     bly_ribbon_map room;
     bly_ribbon_keys rest;
     if (!f->state[BLY_RIBBON_KEYS])
-        return; /* nothing is in it */
+        return; /* it is empty */
     const bly_ribbon_map *const map = ribbon_map(f, &room);
     if (map->layer[0].out) {
         ribbon_has_values(f, map, h, n, maybe);
@@ -480,8 +485,8 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
         const size_t left = n - from;
         const size_t np = left < BLY_RIBBON_PIECE ? left : BLY_RIBBON_PIECE;
         uint64_t *const to = maybe + from / 64;
-        /* The first layer answers for nearly all; `rest` is those it bumped,
-         * with the hashes that the next one starts from. */
+        /* The first layer answers for nearly all keys. `rest` holds those it
+         * bumped, with the hashes from which the next layer starts. */
         v->ask(&map->layer[0], f->data, h + from, np, &rest, to, true, ahead);
         for (unsigned i = 1; i < map->nlayers && rest.n; i++)
             v->ask(&map->layer[i], f->data, rest.u, rest.n, &rest, to, false,
@@ -489,11 +494,11 @@ static void ribbon_has(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
-/* One key. The map takes divisions to make, so a filter keeps it, in aux. */
+/* One key. To compute the map takes divisions, so a filter keeps it in aux. */
 static bly_status ribbon_map_open(bly_filter *f)
 {
     if (f->shape.p[BLY_RIBBON_VALUED] || ribbon_simple(&f->shape))
-        return BLY_OK; /* not asked in this way */
+        return BLY_OK; /* never queried this way */
     return bly_filter_aux_new(f, sizeof(bly_ribbon_map)) ? BLY_OK : BLY_ENOMEM;
 }
 
@@ -511,8 +516,8 @@ BLY_ONE_BODY uint64_t ribbon_four(const uint64_t *x, const uint64_t *y,
     return bly_ribbon_parities(v[0], v[1], v[2], v[3]);
 }
 
-/* Layer l says whether it has the key; false: it was bumped, and *u is its hash
- * for the next layer. */
+/* Ask layer l whether it has the key. False: the key was bumped, and *u is its
+ * hash for the next layer. */
 BLY_ONE_BODY bool ribbon_ask_one(const bly_ribbon_layer *l,
                                  const unsigned char *data, unsigned ngroups,
                                  uint64_t *u, bool *in)
@@ -523,7 +528,7 @@ BLY_ONE_BODY bool ribbon_ask_one(const bly_ribbon_layer *l,
     return a.key.start % BLY_RIBBON_BUCKET / BLY_RIBBON_STEP >= *a.bound;
 }
 
-/* A key that the first layer bumped. */
+/* Look up a key that the first layer bumped. */
 static __attribute__((noinline)) bool ribbon_further(const bly_filter *f,
                                                      uint64_t u)
 {
@@ -546,7 +551,7 @@ BLY_ONE_BODY bool ribbon_one_body(const bly_filter *f, uint64_t h,
                : ribbon_further(f, h);
 }
 
-/* Two groups of planes are what rates from 6 % to 0.4 % take. */
+/* Rates from 6 % to 0.4 % take two groups of planes. */
 #define RIBBON_ANY(f, h) \
     ribbon_one_body(f, h, (ribbon_kept(f)->layer[0].nplanes + 3) / 4)
 #define RIBBON_TWO(f, h) ribbon_one_body(f, h, 2)
@@ -589,13 +594,14 @@ static void ribbon_one(const bly_filter *f, bly_one *out)
         BLY_ONE_SET_HAS(out, ribbon_has_any);
 }
 
-/* Whether the slots of a key in one layer are right, from the block of its
- * start on; and its bound, which says if the next layer is asked. */
+/* Check the slots of a key in one layer, from the block of its start on, and
+ * its bound, which says whether the key is in the next layer. */
 static bool ribbon_reach_layer(const bly_filter *f, const bly_ribbon_layer *l,
                                const bly_ribbon_key *key, size_t i,
                                uint64_t *bad)
 {
-    /* A row that starts with its block does not reach into the next. */
+    /* A row that starts where its block starts does not reach into the next
+     * block. */
     const uint64_t b = key->start / 64, next = b + (key->start % 64 ? 2 : 1);
     const uint64_t first = l->words + key->shard * l->stride;
     const uint64_t from = first + bly_ribbon_block(l, b);

@@ -12,18 +12,18 @@
 /* Params of the shape. */
 enum {
     BLY_RIBBON_WIDTH, /* bits of a narrow key */
-    BLY_RIBBON_WIDER, /* keys of 2^32 that have one more */
+    BLY_RIBBON_WIDER, /* how many keys in 2^32 have one more */
     BLY_RIBBON_SLOTS, /* of the first layer, and three more of these */
     BLY_RIBBON_TIGHT = BLY_RIBBON_SLOTS + BLY_RIBBON_LAYERS, /* for plan() */
     BLY_RIBBON_VALUED /* 1: holds a bit per key, as below */
 };
 
-/* A ribbon of values is built from keys that are in the set and others that
- * are not, and answers rightly for all of them. A bit per key is enough: a
- * print is one bit, and that of a key that is not in the set is flipped. Such a
- * key comes with bit 0 of its hash set, one that is in the set with that bit
- * clear; it says nothing else about the key, when it is asked either. Part of
- * the kind exact. */
+/* A ribbon of values is built from keys that are in the set and keys that are
+ * not, and answers correctly for all of them. One bit per key is enough: a
+ * print is one bit, which is flipped for keys that are not in the set. When the
+ * ribbon is built, bit 0 of a hash is set for these keys, and clear for keys in
+ * the set. So bit 0 is never part of the key, not even in queries. Part of the
+ * kind exact. */
 #define BLY_RIBBON_OUT UINT64_C(1)
 
 /* Words of the state. */
@@ -42,11 +42,11 @@ typedef struct bly_ribbon_map {
     uint64_t nbytes; /* and filled up */
 } bly_ribbon_map;
 
-/* Where everything is in a filter of this shape, which must be sane but for
- * its nbytes. */
+/* The layout of a filter of this shape, which must be sane except for its
+ * nbytes. */
 void bly_ribbon_map_of(const bly_shape *s, bly_ribbon_map *out);
 
-/* The shape of a ribbon of values for so many keys. */
+/* The shape of a ribbon of values for nkeys keys. */
 void bly_ribbon_shape_valued(uint64_t nkeys, bly_shape *out);
 
 /* kind.h */

@@ -1,19 +1,20 @@
 /*
  * ribbon_build.c - filling the layers of a ribbon filter
  *
- * Layer by layer: hash, bring the keys of each shard together, and let threads
- * take shards, which are independent of each other. What a shard bumps goes to
- * the next layer. The last layer has no next: it is given room to spare, and
- * where its rows do not fit all the same, its seed is changed, as often as
- * necessary. Only if it has fewer slots than keys, which takes rare luck or an
- * adversary, does everything begin again with another seed for the first.
+ * This goes layer by layer: hash the keys, bring those of each shard together,
+ * and let threads take shards, which are independent of each other. Keys that a
+ * shard bumps go to the next layer. The last layer has no next one, so it is
+ * given room to spare. If its rows do not fit all the same, its seed is
+ * changed, as often as necessary. Only if it has fewer slots than keys, which
+ * takes bad luck or an adversary, does everything start again with another seed
+ * for the first layer.
  *
- * Everything happens in the caller's array. No key is ever lost there: bumped
- * ones are swapped to the front, and hashing is a bijection, so that the keys
+ * Everything happens in the caller's array, and no key is ever lost there:
+ * bumped keys are swapped to the front, and hashing is a bijection, so the keys
  * can be recovered for the next attempt.
  *
- * A shard depends on its keys alone and these are sorted, so the same keys in
- * any order and with any number of threads make the same bytes.
+ * A shard depends on its keys alone, and these are sorted. So the same keys
+ * make the same bytes, in any order and with any number of threads.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,19 +27,19 @@
 
 #define RIBBON_THREADS 64
 
-/* Seeds for the last layer, and for the first. In the tightest last layer that
- * plan() makes one seed in ten serves, or more: 0.9^1000 is 10^-46. */
+/* Seeds for the last layer, and for the first. Even in the tightest last layer
+ * that plan() makes, at least one seed in ten succeeds: 0.9^1000 is 10^-46. */
 #define RIBBON_TRIES 1000
 #define RIBBON_ATTEMPTS 30
 
-/* What a build works with, and where it stands in the present layer. */
+/* What a build works with, and its progress in the current layer. */
 typedef struct ribbon_job {
     const bly_ribbon_layer *layer;
     unsigned char *data;
     uint64_t *u;
-    size_t *from;    /* of each shard, its first key; and one more */
-    size_t *kept;    /* its different keys */
-    size_t *nbumped; /* those of them that found no room */
+    size_t *from;    /* the first key of each shard, and the end */
+    size_t *kept;    /* number of its distinct keys */
+    size_t *nbumped; /* how many of them found no room */
     bly_block lists; /* holds these three */
     bly_block rooms; /* one per thread, each for a shard */
     size_t per;      /* words of a room */
@@ -47,7 +48,7 @@ typedef struct ribbon_job {
     _Atomic unsigned next_thread;
 } ribbon_job;
 
-/* Hash n keys, and bring those of a shard together. */
+/* Hash n keys, and bring the keys of each shard together. */
 static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
 {
     /* job->kept is free until the shards are solved: room to count in. */
@@ -62,18 +63,19 @@ static void ribbon_deal(ribbon_job *job, uint64_t seed, size_t n)
                     job->kept);
 }
 
-/* The keys of a shard are sorted by the share of the shard that lies before
- * them: first into heaps of 512 to 1024 keys, then each heap, which fits the
- * L1 cache, into bins of one or two. With good hashes a bin of more than 64
- * does not happen (10^-90). */
+/* The keys of a shard are sorted by their share, the fraction of the shard that
+ * lies before them: first into heaps of 512 to 1024 keys, then each heap, which
+ * fits into the L1 cache, into bins of one or two. With good hashes a bin of
+ * more than 64 keys does not occur (10^-90). */
 #define RIBBON_HEAP 1024
 #define RIBBON_HEAP_BITS 8 /* enough for 2^18 keys; a shard has 2^16 slots */
 #define RIBBON_BIN_BITS 11
 #define RIBBON_BIN_MAX 64
 
-/* Copy n keys, in the order of `bits` bits of their share below the highest
- * `above`; end[b] becomes the end of those with bits b. The largest number of
- * keys that agree in them; where that is above `most`, nothing is copied. */
+/* Copy n keys, ordered by the `bits` bits of their share that follow the
+ * highest `above` bits; end[b] becomes the end of the keys with bits b. Returns
+ * the largest number of keys that agree in these bits; if that is more than
+ * `most`, nothing is copied. */
 static uint32_t ribbon_spread(uint64_t nshards, const uint64_t *from, size_t n,
                               unsigned above, unsigned bits, uint32_t most,
                               uint32_t *end, uint64_t *to)
@@ -95,9 +97,9 @@ static uint32_t ribbon_spread(uint64_t nshards, const uint64_t *from, size_t n,
     return largest;
 }
 
-/* Sort the keys of a shard and drop the repeated ones; how many are left. room
- * is for as many keys as there are; the array is sorted in place where it is
- * not enough, or bins are uneven. */
+/* Sort the keys of a shard, drop repeated ones, and return how many are left.
+ * room holds as many keys as a shard should have; if that is not enough, or
+ * bins are uneven, the array is sorted in place. */
 static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
                           uint64_t *room, size_t nroom)
 {
@@ -118,8 +120,8 @@ static size_t ribbon_sort(uint64_t nshards, uint64_t *u, size_t n,
             bly_hashes_unique(u, NULL, &n);
             return n;
         }
-        /* Bins are in order, so insertion moves a key past its own bin at the
-         * most: a place or two. kept <= i: nothing unread is overwritten. */
+        /* Bins are in order, so insertion moves a key only within its own bin:
+         * a place or two. kept <= i: nothing unread is overwritten. */
         for (; i < heap[b]; i++) {
             const uint64_t key = u[i];
             size_t at = kept;
@@ -160,8 +162,8 @@ static void *ribbon_worker(void *arg)
     return NULL;
 }
 
-/* Fill a layer with n keys: *kept is the number of different ones, and the
- * number of those bumped is returned; they are in front then. */
+/* Fill a layer with n keys. *kept becomes the number of distinct keys. Returns
+ * how many of them were bumped; these are moved to the front. */
 static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
                                 size_t *kept)
 {
@@ -177,8 +179,8 @@ static size_t ribbon_fill_layer(ribbon_job *job, uint64_t seed, size_t n,
     ribbon_worker(job);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    /* In order of shards, so that the result does not depend on which thread
-     * was first. nbumped never passes the shard's first key, so a swap loses
+    /* Go in order of shards, so that the result does not depend on which thread
+     * was first. nbumped never gets past the shard's first key, so a swap loses
      * nothing. */
     *kept = 0;
     for (size_t s = 0; s < job->layer->nshards; s++) {
@@ -201,9 +203,8 @@ static void ribbon_unhash_all(const ribbon_job *job, size_t n, uint64_t seed)
                                : bly_ribbon_unhash(u[i], seed);
 }
 
-/* Fill all layers; false where the last one does not take its keys, and u
- * then holds the keys as before, in another order. *distinct is set in any
- * case. */
+/* Fill all layers. False if the last one cannot take its keys; then u holds the
+ * same keys as before, in another order. *distinct is set in any case. */
 static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
                            uint64_t *seeds, uint64_t *distinct)
 {
@@ -228,8 +229,9 @@ static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
         if (kept > job->layer->nslots)
             break; /* no seed can help */
     }
-    /* Back through the layers. Those that layer i bumped are the first of its
-     * keys and are back in its hashes by now, so all its keys can follow. */
+    /* Undo the hashing, layer by layer. The keys that layer i bumped come first
+     * among its keys, and are hashes of layer i again by now. So all keys of
+     * layer i can be taken back one step. */
     for (unsigned i = last; i-- > 0;)
         ribbon_unhash_all(job, nkeys[i], seeds[i]);
     return false;
@@ -238,7 +240,7 @@ static bool ribbon_attempt(ribbon_job *job, const bly_ribbon_map *map, size_t n,
 static bly_status ribbon_open(ribbon_job *job, const bly_filter *f,
                               const bly_ribbon_map *map, unsigned nthreads)
 {
-    /* Memory for the largest layer serves all, one after another. */
+    /* Memory for the largest layer serves all layers, one after another. */
     uint64_t nshards = 0, nslots = 0;
     for (unsigned i = 0; i < map->nlayers; i++) {
         const bly_ribbon_layer *l = &map->layer[i];

@@ -1,9 +1,9 @@
 /*
  * scalable.c - a filter that grows with its keys
  *
- * A list of filters, each larger than the one before and none changed again
- * once it is full. Keys go into the newest layer; asking goes from the newest
- * to the oldest until one says "maybe".
+ * A list of filters, each larger than the one before. A full one is never
+ * changed again. Keys go into the newest layer; a query goes from the newest to
+ * the oldest until one says "maybe".
  *
  *     layer    0       1            2                        ...
  *           | n0 |  n0 s    |     n0 s^2          |     n0 s^i
@@ -16,11 +16,11 @@
  *
  * so the layers' rates must have a finite sum, or the rate would rise with
  * every layer. [1] lets them fall from the start, P_i = P (1-r) r^i, which is
- * level = 1 here. A layer's bits grow with log(1/P_i), and nearly all bits are
- * in the newest layers: it is better to give the first `level` layers equal
- * shares, P_0 = P / (level + r/(1-r)), and to let rates fall only after them.
- * Bits per key when full, growth 2, as a multiple of a classic filter made for
- * that many keys:
+ * level = 1 here. The bits of a layer grow with log(1/P_i), and nearly all bits
+ * are in the newest layers. So it is better to give the first `level` layers
+ * equal shares, P_0 = P / (level + r/(1-r)), and to let rates fall only after
+ * them. Bits per key when full, growth 2, as a multiple of a classic filter
+ * made for that many keys:
  *
  *     grown          1 %: 7-fold  127  1023      0.1 %:  127  1023
  *     level 1, r 0.5       1.37  1.91  2.36             1.61  1.90
@@ -30,24 +30,24 @@
  * With 1 % and 1000 keys to begin with, P_0 = 0.107 % and the first layer has
  * 14,240 bits.
  *
- * That is with layers as in [1], classic filters with one slice per probe
- * (layer = classic). The default is blocked layers, which cost one cache miss
- * per layer: asking takes a quarter of the time, and a layer takes 9 % more
- * bits at 1 %, and 20 % more at 0.1 %.
+ * These numbers are for layers as in [1], classic filters with one slice per
+ * probe (layer = classic). The default is blocked layers, which cost one cache
+ * miss per layer: a query takes a quarter of the time, and a layer takes 9 %
+ * more bits at 1 %, and 20 % more at 0.1 %.
  *
  * A batch goes through one layer after another, the newest first, in groups so
- * large that the lines of a small layer are used several times while they are
- * in L2; what was found in the newest layers does not go on.
+ * large that the cache lines of a small layer are used several times while they
+ * are in L2. Keys found in the newest layers do not go on.
  *
  * A key that a layer already knows is not added again, so that repeated keys
  * do not make the filter grow. A key is counted by the layer that took it.
- * Where keys are known to differ, insert = always saves asking older layers.
- * Keys that the newest layer has then still take no room; so a stream that
- * repeats for ever the same n keys stops growing with the first layer that
- * holds n, one layer later than if all had been asked.
+ * If keys are known to differ, insert = always saves the queries to older
+ * layers. Keys that are in the newest layer still take no room. So a stream
+ * that repeats the same n keys for ever stops growing with the first layer that
+ * holds n, one layer later than if all layers had been queried.
  *
  * The union of two such filters would have the layers of both, and with them
- * the sum of both rates: there is no merge that keeps the promise, and none is
+ * the sum of both rates. No merge could keep the promised rate, so none is
  * offered. There is no removal, since layers are plain filters.
  *
  * [1] Almeida, Baquero, Preguica and Hutchison, Scalable Bloom Filters, 2007
@@ -164,9 +164,9 @@ static bly_status scalable_slices(double items, double k, double slice,
     return st ? st : bly_kind_classic.plan(&w, out);
 }
 
-/* The least bits in k slices that keep the rate. A slice of s bits has one of
- * its bits clear with (1 - 1/s)^n, which must be 1 - fpr^(1/k) or more. More
- * than log2(1/fpr) slices are never better, but for rounding. */
+/* The fewest bits in k slices that keep the rate. A given bit of a slice of s
+ * bits is clear with probability (1 - 1/s)^n, which must be 1 - fpr^(1/k) or
+ * more. More than log2(1/fpr) slices are never better, except for rounding. */
 static bly_status scalable_least(double n, double fpr, bly_shape *out)
 {
     const double most = fmin(255, ceil(-log2(fpr)) + 3);
@@ -239,7 +239,7 @@ static bly_status scalable_plan(const bly_want *w, bly_shape *out)
     double fpr = fmax(w->fpr * share, SCALABLE_MIN_FPR);
     if (w->bits) {
         fpr = scalable_best_fpr(w->opt[SCALABLE_LAYER], w->items, w->bits);
-        /* So that these bits are enough for it, and that it is not 0. */
+        /* A little more, so that these bits are certainly enough, and not 0. */
         fpr = fmax(fpr * (1 + 1e-9), SCALABLE_MIN_FPR);
         if (fpr >= 1)
             return bly_fail(BLY_EINVAL,
@@ -261,9 +261,9 @@ static bly_status scalable_plan(const bly_want *w, bly_shape *out)
     return w->bits ? BLY_OK : scalable_layer(out, 0, &items, &first);
 }
 
-/* Layers fill up one after another. Past the first the exact sizes would need
- * a search for each layer, and the rate that a full one may have is within a
- * percent of the one it has. */
+/* Layers fill up one after another. After the first, exact sizes would need a
+ * search for each layer. So a full layer is taken to have the rate that it may
+ * have, which is within a percent of its real one. */
 static double scalable_rate(const bly_shape *s, double n)
 {
     const bly_kind *const kind = scalable_kinds[s->p[SCALABLE_LAYER]];
@@ -285,7 +285,7 @@ static double scalable_rate(const bly_shape *s, double n)
     return -expm1(pass);
 }
 
-/* Of a new filter. */
+/* The bits of a new filter. */
 static uint64_t scalable_bits(const bly_shape *s)
 {
     uint64_t items;
@@ -392,8 +392,8 @@ static bly_status scalable_push(bly_filter *f)
     return st ? st : bly_filter_push(f, layer);
 }
 
-/* One more layer, unless another thread has made it meanwhile: seen is the
- * number of layers that the caller found full. */
+/* Add a layer, unless another thread has done so meanwhile: seen is the number
+ * of layers that the caller found full. */
 static bly_status scalable_grow(bly_filter *f, uint32_t seen)
 {
     pthread_mutex_t *const lock = f->extra->aux;
@@ -429,9 +429,9 @@ static void scalable_close(bly_filter *f)
     bly_filter_aux_free(f, sizeof(pthread_mutex_t));
 }
 
-/* Is this layer number i of such a filter? Its shape was judged by its kind.
- * Capacity and rate must be those of the plan, but not to the last bit: the
- * mathematics of another machine may round otherwise. */
+/* Can this be layer number i of such a filter? Its kind has checked its shape.
+ * Capacity and rate must be those of the plan, but not to the last bit: another
+ * machine's mathematics may round differently. */
 static bool scalable_layer_sound(const bly_shape *s, uint32_t i,
                                  const bly_filter *layer)
 {
@@ -452,13 +452,14 @@ static bool scalable_sound(const bly_filter *f)
 
 /* -------------------------------------------------------- asking and adding */
 
-/* Keys that go through the layers together. The more of them, the longer the
- * lines of a small layer stay in L2 before those of a large one come: 7 layers
- * of 24 MB take 17 ns per key in groups of 2048, 11 in groups of this size. */
+/* Keys that go through the layers together. The more there are, the more often
+ * the lines of a small layer are used before those of a large one displace them
+ * from L2: 7 layers of 24 MB take 17 ns per key in groups of 2048, 11 in groups
+ * of this size. */
 #define SCALABLE_GROUP 32768
 #define SCALABLE_PIECE 2048 /* keys that are copied at once */
 
-/* Hashes, or integers for layers that hash them. */
+/* Hashes, or integers for layers that hash integers themselves. */
 typedef struct scalable_keys {
     const uint64_t *at;
     bool ints;
@@ -488,17 +489,17 @@ static size_t scalable_ask_one(const bly_filter *layer, scalable_keys keys,
     return nhits;
 }
 
-/* Ask layers below number nlayers for those of n <= SCALABLE_PIECE keys that
- * are not found yet, and set the bits of those that now are. Found keys are
- * dropped when they have become many; a few may well be asked again. */
+/* Query the layers below number nlayers for those of n <= SCALABLE_PIECE keys
+ * that are not found yet, and set the bits of those found now. Found keys are
+ * dropped once there are many of them; a few may be queried again. */
 static void scalable_ask_rest(const bly_filter *f, uint32_t nlayers,
                               scalable_keys keys, size_t n, uint64_t *maybe)
 {
     uint64_t left[SCALABLE_PIECE], hit[BLY_BITMAP_WORDS(SCALABLE_PIECE)];
     uint16_t at[SCALABLE_PIECE];
     size_t nleft = 0;
-    /* Written always and kept if wanted: there is no pattern that a branch
-     * predictor could learn. */
+    /* Always written, and kept only if wanted: there is no pattern that a
+     * branch predictor could learn. */
     for (size_t i = 0; i < n; i++) {
         left[nleft] = keys.at[i];
         at[nleft] = (uint16_t)i;
@@ -526,8 +527,8 @@ static void scalable_ask_rest(const bly_filter *f, uint32_t nlayers,
     }
 }
 
-/* Which of n <= SCALABLE_GROUP keys the first nlayers layers know, from the
- * newest to the oldest. When a quarter is found, the others go on alone. */
+/* Find which of n <= SCALABLE_GROUP keys the first nlayers layers know, from
+ * the newest to the oldest. Once a quarter is found, the others go on alone. */
 static void scalable_ask(const bly_filter *f, uint32_t nlayers,
                          scalable_keys keys, size_t n, uint64_t *maybe)
 {
@@ -554,14 +555,15 @@ static void scalable_has_keys(const bly_filter *f, scalable_keys keys, size_t n,
                      maybe + from / 64);
 }
 
-/* Those of n keys that are not known, room of them at most, into todo, and
- * their numbers into at unless it is NULL; the number of keys looked at. */
+/* Copy those of n keys that are not known to todo, at most `room` of them, and
+ * their numbers to at, unless that is NULL. Returns the number of keys looked
+ * at. */
 static size_t scalable_pick(const uint64_t *keys, size_t n,
                             const uint64_t *known, uint64_t room,
                             uint64_t *todo, uint16_t *at, size_t *ntodo)
 {
     size_t i = 0, kept = 0;
-    /* Known keys take no room, so they can pass when it is used up. */
+    /* Known keys take no room, so they pass even when it is used up. */
     while (i < n && (kept < room || scalable_bit(known, i))) {
         /* The usual case: 64 keys, none of them known. */
         if (!at && i % 64 == 0 && n - i >= 64 && room - kept >= 64 &&
@@ -596,13 +598,14 @@ static scalable_add_fn *scalable_adding(const bly_filter *f,
                        : layer->kind->add;
 }
 
-/* Add at most SCALABLE_PIECE keys, all but the known ones, as far as the newest
- * of nlayers has room for them; the number of keys that are done.
+/* Add at most SCALABLE_PIECE keys, except the known ones, as far as the newest
+ * of nlayers has room for them. Returns how many keys are done.
  *
- * The newest layer itself says which keys it did not have, and need not be
- * asked first, unless it may fill up: keys that it has must not take the room
- * of others. Writers who share it look at the room before they add, so it may
- * get up to a piece more from each of them than it was planned for. */
+ * Adding to the newest layer tells which keys it did not have, so it need not
+ * be queried first. The exception is a layer that may fill up: keys that it has
+ * must not take the room of others. Writers that share it look at the room
+ * before they add, so each of them may add up to a piece more than was planned
+ * for. */
 static size_t scalable_add_piece(bly_filter *f, uint32_t nlayers,
                                  scalable_keys keys, size_t n, uint64_t *known,
                                  uint64_t *fresh, size_t first)
@@ -630,7 +633,8 @@ static size_t scalable_add_piece(bly_filter *f, uint32_t nlayers,
     for (size_t w = 0; w < BLY_BITMAP_WORDS(ntodo); w++) {
         nfresh += (size_t)__builtin_popcountll(taken[w]);
         for (uint64_t b = fresh ? taken[w] : 0; b; b &= b - 1) {
-            /* New to this layer; with insert = always an older may know it. */
+            /* New to this layer; with insert = always, an older layer may know
+             * it. */
             const size_t j = at[w * 64 + (size_t)__builtin_ctzll(b)];
             const uint64_t is_new = !scalable_bit(known, j);
             fresh[(first + j) / 64] |= is_new << ((first + j) % 64);
@@ -640,8 +644,8 @@ static size_t scalable_add_piece(bly_filter *f, uint32_t nlayers,
     return i;
 }
 
-/* Add at most SCALABLE_GROUP keys as far as the newest layer has room; the
- * number of keys that are done. */
+/* Add at most SCALABLE_GROUP keys, as far as the newest layer has room. Returns
+ * how many keys are done. */
 static size_t scalable_add_group(bly_filter *f, scalable_keys keys, size_t n,
                                  uint32_t nlayers, uint64_t *fresh,
                                  size_t first)
@@ -649,7 +653,8 @@ static size_t scalable_add_group(bly_filter *f, scalable_keys keys, size_t n,
     uint64_t known[BLY_BITMAP_WORDS(SCALABLE_GROUP)];
     size_t i = 0;
     memset(known, 0, BLY_BITMAP_WORDS(n) * sizeof *known);
-    /* All but the newest, which answers while it is added to. */
+    /* Query all layers but the newest, which answers while keys are added to
+     * it. */
     if (f->shape.p[SCALABLE_INSERT] == SCALABLE_NEW || fresh)
         scalable_ask(f, nlayers - 1, keys, n, known);
     while (i < n) {
@@ -682,8 +687,8 @@ static bly_status scalable_add_keys(bly_filter *f, scalable_keys keys, size_t n,
     return st;
 }
 
-/* One key alone. It would wait for one layer after another if the lines of all
- * were not fetched first. */
+/* One key alone. The lines of all layers are fetched first; otherwise it would
+ * wait for one layer after another. */
 static bool scalable_has_one(const bly_filter *f, uint32_t nlayers, uint64_t h)
 {
     const bly_kind *const kind = scalable_kinds[f->shape.p[SCALABLE_LAYER]];
@@ -709,8 +714,8 @@ static bly_status scalable_add_one(bly_filter *f, uint64_t h, uint64_t *fresh)
     for (;;) {
         const uint32_t nlayers = scalable_nlayers(f);
         bly_filter *const last = f->layer[nlayers - 1];
-        /* While it has room, the newest layer answers when it is added to. A
-         * full one must be asked, or a key that it has would make the filter
+        /* While the newest layer has room, it answers when the key is added. A
+         * full one must be queried, or a key that it has would make the filter
          * grow. */
         const bool room = scalable_room(last) > 0;
         const bool known = (!always || fresh) &&
@@ -752,8 +757,8 @@ static void scalable_has(const bly_filter *f, const uint64_t *h, size_t n,
         scalable_has_keys(f, (scalable_keys){ h, false }, n, maybe);
 }
 
-/* Some layers hash integers on their way, so that a group is not bounded by the
- * room for its hashes. */
+/* Some layers hash integers themselves, so a group is not limited by the room
+ * for its hashes. */
 static bool scalable_hashes(const bly_filter *f, size_t n)
 {
     return n > 1 && scalable_kinds[f->shape.p[SCALABLE_LAYER]]->has_ints;
@@ -796,9 +801,10 @@ static void scalable_has_ints(const bly_filter *f, const uint64_t *ints,
 }
 
 /* A key that an older layer takes for one of its own is never added to a newer
- * one: of the keys that a layer met, a share p = (1 - rate) of all before it
- * got there. A layer that took n keys stands for n / p, and since that share
- * is chance, for sqrt(n (1 - p)) / p more or fewer. */
+ * one: only a share p of the keys gets past all layers before it, where p is
+ * the product of their (1 - rate). So a layer that took n keys stands for n / p
+ * keys and, since that share is random, with a deviation of sqrt(n (1 - p)) /
+ * p. */
 static void scalable_stat(const bly_filter *f, bly_stats *out)
 {
     double bits = 0, ones = 0, items = 0, variance = 0, pass = 0;

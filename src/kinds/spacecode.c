@@ -3,50 +3,50 @@
  *
  * l groups of k hash functions over one array of m bits. Each time a key is
  * added, a generator chooses one of the l groups and that group's k bits are
- * set [1]. A key that came once has the bits of one group set, a key that came
- * often those of many:
+ * set [1]. A key that was added once has the bits of one group set; a key that
+ * was added often has those of many:
  *
  *     key, group j -> a = mix(h + (j+1) PHI);  bit i = (a C^(i+1)) * m / 2^64
  *
  *     groups of a key   . # . . # # . .     theta = 3 of l = 8 look used
  *
- * Asking counts theta, the groups whose bits are all set, and turns it into a
- * number of additions x. After x of them a group is unused with probability
- * (1 - 1/l)^x, and an unused one looks used all the same with f = fill^k, so
- * that P(theta | x) is known (core/occupancy.h); the estimate is the x that
- * makes it greatest, or the x whose expected theta is nearest. With l = 32 and
- * f = 1 %, theta = 16 means 21 additions and theta = 31 means 109. theta = l
- * says no more than "at least l ln l".
+ * A query counts theta, the groups whose bits are all set, and turns it into a
+ * number of additions x. After x additions a group is unused with probability
+ * (1 - 1/l)^x, and an unused group looks used with probability f = fill^k. So
+ * P(theta | x) is known (core/occupancy.h). The estimate is the x that
+ * maximises it, or the x whose expected theta is nearest. With l = 32 and f = 1
+ * %, theta = 16 means 21 additions and theta = 31 means 109. theta = l means
+ * only "at least l ln l".
  *
- * Many resolutions. So that large counts can be told apart, there are g such
- * arrays, and array i records an addition with probability p_i = p0 beta^i
- * only. The estimate comes from the first array with theta at or below 0.9 l,
- * divided by its p_i: the relative error stays about the same over orders of
- * magnitude. With l = 32, beta = 1/4 and g = 8 that reaches to
- * 32 ln 32 * 4^7 = 1.8 million, with a deviation of some 15 to 30 %.
+ * Many resolutions. To tell large counts apart, there are g such arrays, and
+ * array i records an addition only with probability p_i = p0 beta^i. The
+ * estimate comes from the first array with theta at or below 0.9 l, divided by
+ * its p_i: the relative error stays about the same over orders of magnitude.
+ * With l = 32, beta = 1/4 and g = 8 that reaches to 32 ln 32 * 4^7 = 1.8
+ * million, with a deviation of some 15 to 30 %.
  *
- * Size. Of x additions an array i sees p_i x, which use l (1 - (1 - p_i/l)^x)
- * groups of a key on average. n keys that come `mean` times each (if some come
- * more often than others, they use fewer) fill array 0 like a Bloom filter that
- * holds as many pairs of a key and a group. A key that never came has theta > 0
- * with probability 1 - (1 - f)^l. Later arrays get fewer pairs: each is `taper`
- * / 65536 of the one before, but no smaller than 4 l k bits, since one frequent
- * key alone sets l k. A million keys, once each, at 1 %: 16.8 bits per key in
- * array 0, 22.4 in all.
+ * Size. Array i sees p_i x of x additions, which use l (1 - (1 - p_i/l)^x)
+ * groups of a key on average. n keys that are added `mean` times each (if some
+ * are added more often than others, they use fewer) fill array 0 like a Bloom
+ * filter that holds all these pairs of a key and a group. A key that was never
+ * added has theta > 0 with probability 1 - (1 - f)^l. Later arrays get fewer
+ * pairs: each is `taper` / 65536 of the one before, but no smaller than 4 l k
+ * bits, since one frequent key alone sets l k. A million keys, once each, at 1
+ * %: 16.8 bits per key in array 0, 22.4 in all.
  *
  * What it does not do. Counts may be too low as well as too high. There is no
  * `has`: with p0 < 1 an addition may leave no trace, and with p0 = 1 a classic
- * filter takes half the bits. There is no removal: bits do not know who set
- * them. Distinct keys cannot be told from its fill, only pairs can. There is no
- * intersection: two filters that saw one key chose different groups for it. It
- * cannot be folded: the sizes of later arrays follow from that of the first,
- * rounded, and half of it does not give half of theirs.
+ * filter takes half the bits. There is no removal: a bit does not know which
+ * key set it. Its fill tells the number of pairs, but not of distinct keys.
+ * There is no intersection: two filters that saw one key chose different groups
+ * for it. It cannot be folded: the sizes of later arrays follow from that of
+ * the first, rounded, and half of it does not give half of theirs.
  *
- * The generator is s = mix((s xor h) + PHI), kept in state[0]: what is added
- * stirs it, so that the same additions in the same order give the same bits,
- * and two filters of different streams draw differently, and can be merged by
- * OR as if one filter had seen both streams. Many writers draw from generators
- * of their own.
+ * The generator is s = mix((s xor h) + PHI), kept in state[0]: every key that
+ * is added stirs it. So the same additions in the same order give the same
+ * bits, while filters of different streams draw different numbers, and can be
+ * merged by OR as if one filter had seen both streams. In a shared filter each
+ * writer has a generator of its own.
  *
  * In memory and on disk:
  *
@@ -125,7 +125,7 @@ static const bly_param spacecode_params[] = {
 
 /* ----------------------------------------------------------------- shapes */
 
-/* What the arrays are, taken from a shape once. */
+/* The arrays, unpacked once from a shape. */
 typedef struct spacecode_view {
     unsigned l, k, g;
     uint64_t m[SPACECODE_MAX_FILTERS];    /* bits */
@@ -134,7 +134,7 @@ typedef struct spacecode_view {
     uint64_t nwords; /* of data */
 } spacecode_view;
 
-/* Whole numbers only in what decides sizes, so that all machines agree. */
+/* Sizes are computed in integers only, so that all machines agree. */
 static spacecode_view spacecode_view_of(const bly_shape *s)
 {
     spacecode_view v = { .l = (unsigned)s->p[SPACECODE_GROUPS],
@@ -203,7 +203,7 @@ static double spacecode_pairs(const bly_shape *s, unsigned i)
     return -l * expm1(bly_shape_real(s, SPACECODE_MEAN) * log1p(-p / l));
 }
 
-/* The chance that a key that never came has theta > 0. */
+/* The chance that a key that was never added has theta > 0. */
 static double spacecode_any(double f, double l)
 {
     return -expm1(l * log1p(-f));
@@ -245,9 +245,10 @@ static bly_status spacecode_plan(const bly_want *w, bly_shape *out)
     const double n = (double)w->items * spacecode_pairs(&s, 0);
     const double l = (double)s.p[SPACECODE_GROUPS];
 
-    /* One ratio for all arrays: the least with which array i, taper^i as large
-     * as the first, has room for its share of the pairs. A taper that is whole
-     * but for rounding is not rounded up: hence 1e-6. */
+    /* One ratio for all arrays: the smallest with which array i, taper^i times
+     * the size of the first, has room for its share of the pairs. The 1e-6
+     * keeps a taper that is an integer except for rounding errors from being
+     * rounded up. */
     double taper = 1 / 65536.0;
     for (unsigned i = 1; i < s.p[SPACECODE_FILTERS]; i++)
         taper = fmax(taper, pow(spacecode_pairs(&s, i) / spacecode_pairs(&s, 0),
@@ -315,8 +316,8 @@ static double spacecode_f(const bly_filter *f, const spacecode_view *v,
     return pow(fmin(ones / (double)v->m[i], 1), v->k);
 }
 
-/* additions: how many it is planned for, of all keys together. ceiling: counts
- * above are past what theta can tell. */
+/* additions: how many the filter is planned for, of all keys together. ceiling:
+ * theta cannot tell counts above this apart. */
 static void spacecode_describe(const bly_shape *s, const bly_want *w,
                                const bly_filter *f, bly_facts *out)
 {
@@ -344,7 +345,7 @@ static bool spacecode_sound(const bly_filter *f)
     return f->nlayers == 0;
 }
 
-/* The ones are as many as the words in front say; nothing past the ends. */
+/* Are there as many ones as the words in front say, and none past the ends? */
 static bool spacecode_check(const bly_filter *f)
 {
     const spacecode_view v = spacecode_view_of(&f->shape);
@@ -374,7 +375,7 @@ static inline uint64_t spacecode_bit(uint64_t *a, uint64_t m)
     return bly_scale(*a, m);
 }
 
-/* Set the bits of a group in array i; how many were clear. */
+/* Set the bits of a group in array i; returns how many were clear. */
 static inline uint64_t spacecode_set(bly_filter *f, const spacecode_view *v,
                                      unsigned i, uint64_t h, unsigned group)
 {
@@ -392,7 +393,7 @@ static inline uint64_t spacecode_set(bly_filter *f, const spacecode_view *v,
     return clear;
 }
 
-/* Keys are asked together, as many as have this number of groups in all. */
+/* Keys are queried together, as many as have this number of groups in total. */
 #define SPACECODE_PAIRS 256
 _Static_assert(BLY_MAX_URNS <= SPACECODE_PAIRS, "a key is asked as a whole");
 
@@ -402,10 +403,10 @@ typedef struct spacecode_pair {
     unsigned key;
 } spacecode_pair;
 
-/* The theta of n keys in array i. Bit by bit: the next bit of all groups that
- * are left is fetched, then looked at, and a group that has it set stays. At
- * most half do where the array is planned well, so that a group takes two looks
- * on average, and none waits for another. */
+/* The theta of n keys in array i. This goes bit by bit: for all remaining
+ * groups the next bit is fetched, then tested, and groups that have it set
+ * stay. In a well-planned array at most half do, so a group takes two tests on
+ * average, and none waits for another. */
 static void spacecode_thetas(const bly_filter *f, const spacecode_view *v,
                              unsigned i, const uint64_t *h, size_t n,
                              unsigned *theta)
@@ -440,7 +441,7 @@ static void spacecode_thetas(const bly_filter *f, const spacecode_view *v,
 
 /* ----------------------------------------------------------------- adding */
 
-/* What one call draws and sets; spacecode_end() hands it over to the filter. */
+/* What one call draws and sets; spacecode_end() transfers it to the filter. */
 typedef struct spacecode_turn {
     bly_filter *f;
     spacecode_view v;
@@ -500,8 +501,9 @@ static inline unsigned spacecode_chosen(const spacecode_turn *turn,
     return (unsigned)bly_scale(bly_mix64(draw + i + 1), turn->v.l);
 }
 
-/* One u for all arrays, and p falls: what an array records, all before it have
- * recorded, too, and the loop ends with the first that does not. */
+/* All arrays use the same u, and p falls from array to array. So an addition
+ * that one array records was recorded by all before it, and the loop ends with
+ * the first that does not record it. */
 static inline void spacecode_record(spacecode_turn *turn, uint64_t h,
                                     uint64_t draw)
 {
@@ -525,7 +527,7 @@ static inline void spacecode_fetch(const spacecode_turn *turn, uint64_t h,
     }
 }
 
-/* Not one group looks used in the first array. */
+/* Does no group look used in the first array? */
 static bool spacecode_absent(const bly_filter *f, const spacecode_view *v,
                              uint64_t h)
 {
@@ -565,14 +567,14 @@ static bly_status spacecode_add(bly_filter *f, const uint64_t *h, size_t n,
 }
 
 /* Up to SPACECODE_SINGLE additions are made one by one. Of more, only those are
- * made that an array records, and of these at most SPACECODE_COVER per group:
- * by then all groups are used, but for a probability of l e^-64, and further
- * ones would change nothing. */
+ * made that an array records, and at most SPACECODE_COVER per group. By then
+ * all groups are used, except with probability l e^-64, and further additions
+ * would change nothing. */
 #define SPACECODE_SINGLE 256
 #define SPACECODE_COVER 64
 
-/* How many additions there are to the next one that is recorded, that one
- * included: a geometric variable, by inversion. */
+/* The number of additions up to and including the next one that is recorded: a
+ * geometric variable, by inversion. */
 static double spacecode_gap(uint64_t draw, double p)
 {
     return p < 1 ? floor(log(1 - spacecode_unit(draw)) / log1p(-p)) + 1 : 1;
@@ -580,8 +582,8 @@ static double spacecode_gap(uint64_t draw, double p)
 
 static void spacecode_many(spacecode_turn *turn, uint64_t h, uint64_t by)
 {
-    /* Each array by itself: what one records is then independent of the others,
-     * which changes no single estimate. */
+    /* Each array is treated by itself. So what one records is independent of
+     * the others, but no single estimate is changed by that. */
     for (unsigned i = 0; i < turn->v.g; i++) {
         double at = 0;
         for (unsigned seen = 0; seen < SPACECODE_COVER * turn->v.l; seen++) {
@@ -683,7 +685,8 @@ static void spacecode_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = spacecode_any(spacecode_f(f, &v, 0), v.l);
 }
 
-/* All but the numbers of ones in front, which follow in the end. */
+/* Combines everything except the numbers of ones in front, which are computed
+ * at the end. */
 static bly_status spacecode_merge_part(bly_filter *dst, const bly_part *p)
 {
     const spacecode_view v = spacecode_view_of(&dst->shape);
@@ -707,7 +710,7 @@ static bly_status spacecode_merge_part(bly_filter *dst, const bly_part *p)
 static bly_status spacecode_merge(bly_filter *dst, const bly_filter *src)
 {
     const bly_part all = bly_part_of(src);
-    /* Bits past the ends of src's arrays would become ours. */
+    /* Bits past the ends of src's arrays would be copied to dst. */
     if (!spacecode_check(src))
         return bly_fail(BLY_EFORMAT, "the spacecode filter to be merged is "
                                      "damaged: its bits are not as many as it "

@@ -25,15 +25,16 @@
  *     +----+----+----+-- --+    +----+----+-- --+    +-+-+-+-- --+
  *        m counters               m/2 counters         m bits
  *
- * Recurring, in full: add to the primary; if the key is marked add to the
- * secondary too; else if the least value now occurs once, mark the key and add
- * that value to its secondary counters. Estimate: the least of the primary if
- * it recurs, or if the key is not marked; else the lesser of both arrays.
- * The marker is a filter of bits that remembers who moved. Judging that by
- * non-zero secondary counters, which would save it, takes keys for moved that
- * are not, gives them a late start there, and estimates up to 7 % of the keys
- * too low. With the marker the same happens with its false positives, about
- * one key in 10^4: the only estimates of this kind that can be too low.
+ * Recurring, in full: add to the primary. If the key is marked, add to the
+ * secondary too; else, if the least value now occurs once, mark the key and add
+ * that value to its secondary counters. The estimate is the least value of the
+ * primary if it recurs or the key is not marked; else the lesser of both
+ * arrays. The marker is a filter of bits that remembers which keys moved. It
+ * could be saved by taking keys with non-zero secondary counters for moved. But
+ * then some keys that never moved would be taken for moved, their counts in the
+ * secondary would start late, and up to 7 % of the keys would be estimated too
+ * low. With the marker this happens only to its false positives, about one key
+ * in 10^4. These are the only estimates of this kind that can be too low.
  *
  * Shares of wrong estimates for 1000 keys and 50,000 additions, k = 5, kn/m =
  * 0.7, by the exponent of Zipf's law, as test_spectral.c measures them:
@@ -43,30 +44,31 @@
  *        0.5       3.2 %       1.7 %      1.6 %
  *        1         2.9 %       1.2 %      1.3 %
  *
- * The second array is memory, too: at equal memory `recurring` is worse than
- * `selection`. It is for those who must remove and have memory to spare.
+ * The second array takes memory, too: at equal memory `recurring` is worse than
+ * `selection`. It is for callers who must remove keys and have memory to spare.
  *
- * Compact counters. Nearly all counts are small, so a counter has 4 bits, and
- * one that reaches 15 has its count in a table of large counts, by its position
- * (core/overflow.h; those of the secondary are behind those of the primary).
- * The table grows by half, and where it would take more than wider counters,
+ * Compact counters. Nearly all counts are small, so a counter has 4 bits. When
+ * it reaches 15, its count is kept in a table of large counts, by its position
+ * (core/overflow.h; positions of the secondary follow those of the primary).
+ * The table grows by half. If it would take more memory than wider counters,
  * these double their width instead, up to 32 bits, where there is no table:
  *
  *     width    4  4  4 ...  8  8 ...  16 ...  32
  *     places   0 24 36 ...  0 24 ...   0 ...   0       the shape changes
  *
- * What is in the filter, and not the order in which it came, decides how far
- * this goes: the first of these shapes that has room. With m = 9.59 counters
- * per key, as for 1 %, keys that came once take 38.3 bits each; the paper's
- * index of counters of variable length takes as many and has to move them.
+ * The contents of the filter, and not the order of additions, decide how far
+ * this goes: to the first of these shapes that has room. With m = 9.59 counters
+ * per key, as for 1 %, keys that were added once take 38.3 bits each. The
+ * paper's index of counters of variable length takes as many and has to move
+ * them.
  *
- * Where `width` is given, or the file is from before 0.2.0, counters have 8, 16
- * or 32 bits and nothing else.
+ * If `width` is given, or the file is from before 0.2.0, counters have 8, 16 or
+ * 32 bits, and there is no table.
  *
- * Asking whether a key is there uses the primary alone, and has the rate of a
- * classic filter of m bits. Counts at their ceiling, 2^32 - 1 or the top of a
- * counter of given width, are stuck, as in counting.c; state[0] is their number
- * in both arrays, state[1] that of the large counts.
+ * has() uses the primary alone, and has the rate of a classic filter of m bits.
+ * Counts at their ceiling, 2^32 - 1 or the top of a counter of given width, are
+ * stuck, as in counting.c; state[0] is their number in both arrays, state[1]
+ * that of the large counts.
  *
  * Cohen and Matias, Spectral Bloom Filters, 2003
  */
@@ -204,7 +206,7 @@ static void spectral_describe(const bly_shape *s, const bly_want *w,
 typedef struct spectral_batch {
     spectral_parts parts;
     const uint64_t *h, *by;
-    size_t from; /* h[0] is that key of by and fresh */
+    size_t from; /* number of the key h[0] in by and fresh */
     uint64_t *fresh, *counts;
     bly_status *each;
     uint64_t changed, stuck, nlarge; /* the latter two as in the state */
@@ -228,8 +230,8 @@ spectral_widen(spectral_span s, uint32_t c)
     };
 }
 
-/* As the cells have it: at their top, large counts are alike. `width` is that
- * of p, and a literal where it is the usual one. */
+/* As stored in the cells, where all large counts look alike, at the top.
+ * `width` is that of p, and a literal if it is the usual one. */
 static inline __attribute__((always_inline)) spectral_span
 spectral_cells_span(const unsigned char *cells, unsigned width, bly_spots at)
 {
@@ -240,7 +242,7 @@ spectral_cells_span(const unsigned char *cells, unsigned width, bly_spots at)
     return s;
 }
 
-/* The same with large counts. */
+/* The same, with large counts looked up. */
 static __attribute__((noinline)) spectral_span
 spectral_large_span(const spectral_parts *p, const spectral_array *a,
                     bly_spots at)
@@ -251,8 +253,8 @@ spectral_large_span(const spectral_parts *p, const spectral_array *a,
     return s;
 }
 
-/* Of which the least is right: a counter that is not at its top is what it
- * says, and less than those that are. */
+/* In this span the least is right: a counter that is not at its top holds its
+ * count, which is less than those that are at their top. */
 static inline __attribute__((always_inline)) spectral_span
 spectral_span_of(const spectral_parts *p, const spectral_array *a,
                  unsigned width, bly_spots at)
@@ -263,9 +265,10 @@ spectral_span_of(const spectral_parts *p, const spectral_array *a,
                : s;
 }
 
-/* Add to counters that stay below their top, or take from such as are not zero:
- * nothing carries into a neighbour. A store to a byte may change anything, for
- * all that the compiler knows, so what the loop needs comes by value. */
+/* Add to counters that stay below their top, or subtract from counters that are
+ * not zero: nothing carries into a neighbour. As far as the compiler knows, a
+ * store to a byte may change anything, so what the loop needs is passed by
+ * value. */
 static inline __attribute__((always_inline)) void
 spectral_shift(unsigned char *cells, unsigned width, bly_spots at, uint32_t by)
 {
@@ -288,8 +291,8 @@ static void spectral_values(const spectral_parts *p, const spectral_array *a,
         out[j] = bly_spectral_value(p, a, bly_spot(at, j));
 }
 
-/* Counters go from `old` to `new`. False, and they are as they were: there is
- * no room for another large count. */
+/* Change counters from `old` to `new`. False, with nothing changed: there is no
+ * room for another large count. */
 static bool spectral_become(spectral_batch *b, const spectral_array *a,
                             bly_spots at, const uint32_t *old,
                             const uint32_t *new)
@@ -327,8 +330,8 @@ spectral_raise_large(spectral_batch *b, const spectral_array *a, bly_spots at,
     return spectral_become(b, a, at, old, new);
 }
 
-/* Add `by` to the counters, of which the greatest is `most`. False, and nothing
- * is changed: no room. */
+/* Add `by` to the counters, the greatest of which is `most`. False, with
+ * nothing changed: no room. */
 static inline __attribute__((always_inline)) bool
 spectral_raise(spectral_batch *b, const spectral_array *a, unsigned width,
                bly_spots at, uint32_t most, uint64_t by)
@@ -347,7 +350,7 @@ spectral_lower_large(spectral_batch *b, const spectral_array *a, bly_spots at)
     spectral_values(&b->parts, a, at, old);
     for (uint64_t j = 0; j < at.n; j++)
         new[j] = old[j] - ((old[j] != b->parts.ceiling) & (old[j] != 0));
-    /* Less needs no room. */
+    /* Cannot fail: lower counts need no room. */
     (void)spectral_become(b, a, at, old, new);
 }
 
@@ -393,7 +396,7 @@ static void spectral_mark(const spectral_parts *p, uint64_t other)
         bly_bit_set(p->marker, bly_probe_next(&probe, p->marks.n, i));
 }
 
-/* A key was added, or there was no room for it. */
+/* Note that a key was added, or that there was no room for it. */
 static inline __attribute__((always_inline)) void
 spectral_note(spectral_batch *b, size_t i, bool room, bool new_key, uint64_t by)
 {
@@ -412,7 +415,7 @@ static inline uint64_t spectral_by(const spectral_batch *b, size_t i)
     return b->by ? b->by[b->from + i] : 1;
 }
 
-/* What is done to each key, for counters of a width that may be a literal. */
+/* The operations on each key, for counters of a width that may be a literal. */
 
 static inline __attribute__((always_inline)) void
 spectral_add_selection(spectral_batch *b, unsigned width, size_t i,
@@ -514,7 +517,7 @@ spectral_take(spectral_batch *b, unsigned width, size_t i, bly_spots at)
     b->changed++;
 }
 
-/* How `increase` answers removals: the counters stay as they are. */
+/* Removal with `increase`: the counters stay as they are. */
 static void spectral_keep(spectral_batch *b, unsigned width, size_t i,
                           bly_spots at)
 {
@@ -546,7 +549,7 @@ spectral_read(spectral_batch *b, unsigned width, size_t i, bly_spots at)
     b->counts[i] = value == p->ceiling ? UINT64_MAX : value;
 }
 
-/* Both widths that there are to the compiler: the usual one, and any. */
+/* Compiled for two widths: the usual one, as a literal, and any other. */
 #define SPECTRAL_VISITS(name)                                         \
     static inline __attribute__((always_inline)) void name##_4(       \
         void *ctx, size_t i, bly_spots at)                            \
@@ -587,8 +590,8 @@ spectral_run(const bly_filter *f, spectral_batch *b, const uint64_t *h,
 #define SPECTRAL_RUN(f, b, h, n, name) \
     spectral_run(f, b, h, n, name##_4, name##_any)
 
-/* Keys that are added at once: all behind one that finds no room are looked at
- * in vain. */
+/* Keys that are added at once. All keys behind one that finds no room are
+ * processed in vain. */
 #define SPECTRAL_PIECE 4096
 
 static bly_status spectral_add_all(bly_filter *f, spectral_batch *b,
@@ -728,8 +731,8 @@ static void spectral_stat(const bly_filter *f, bly_stats *out)
                    f->shape.p[SPECTRAL_K], out);
 }
 
-/* The same counters of a key, however wide they are: what an old file counts
- * combines with what a new one does. */
+/* Does a key have the same counters in both, however wide they are? Then an old
+ * file can be combined with a new one. */
 static bool spectral_akin(const bly_shape *a, const bly_shape *b)
 {
     return a->p[SPECTRAL_COUNTERS] == b->p[SPECTRAL_COUNTERS] &&

@@ -1,5 +1,5 @@
 /*
- * spectral.h - the counters of spectral filters: what they are, and how they
+ * spectral.h - the counters of spectral filters: their layout, and how they
  * grow
  *
  * spectral.c says what is done with them.
@@ -31,7 +31,7 @@ static inline uint64_t spectral_counters(const bly_shape *s)
     return s->p[SPECTRAL_COUNTERS] + s->p[SPECTRAL_SECONDARY];
 }
 
-/* Do counts outgrow the counters? */
+/* Can counts outgrow the counters, into the table of large counts? */
 static inline bool spectral_outgrown(const bly_shape *s)
 {
     return s->p[SPECTRAL_COMPACT] && s->p[SPECTRAL_WIDTH] < 32;
@@ -49,12 +49,13 @@ static inline uint64_t spectral_large_bytes(const bly_shape *s)
     return bly_overflow_nbytes(s->p[SPECTRAL_LARGE], spectral_counters(s));
 }
 
-/* The shape that follows from m, k, the update rule, the width, and what there
- * is for large counts. */
+/* The shape that follows from m, k, the update rule, the width, and the room
+ * for large counts. */
 bly_shape bly_spectral_shape(uint64_t m, uint64_t k, uint64_t update,
                              uint64_t width, uint64_t compact, uint64_t large);
 
-/* Does a table of so many places take no more than counters twice as wide? */
+/* Does a table of this many places take no more memory than counters twice as
+ * wide? */
 static inline bool spectral_pays(const bly_shape *s, uint64_t places)
 {
     const uint64_t n = spectral_counters(s);
@@ -85,8 +86,8 @@ typedef struct spectral_parts {
 
 spectral_parts bly_spectral_parts(const bly_filter *f);
 
-/* What a counter counts. Where a damaged file has no large count for it, it is
- * the least it may be. */
+/* The count of a counter. If a damaged file has no large count for it, the
+ * lowest possible one. */
 uint32_t bly_spectral_value(const spectral_parts *p, const spectral_array *a,
                             uint64_t j);
 

@@ -1,9 +1,9 @@
 /*
  * spectral_grow.c - counters that grow
  *
- * A filter that needs room, a union, an intersection and a half are made in one
- * way: a new filter is filled with what the counters of others come to, in the
- * first shape that has room for it, and takes the place of the old one.
+ * Growing, union, intersection and folding all work the same way: a new filter
+ * is filled with counters computed from those of others, in the first shape
+ * that has room for them, and replaces the old one.
  */
 #include "kinds/spectral.h"
 
@@ -99,7 +99,7 @@ bool bly_spectral_assign(spectral_parts *p, const spectral_array *a, uint64_t j,
 
 /* ------------------------------------------------------------------ growing */
 
-/* What the counters of a filter are made from: those of others. */
+/* Which counters those of a new filter are computed from, and how. */
 typedef struct spectral_origin {
     enum {
         SPECTRAL_SAME,  /* a, with its secondary array and marks */
@@ -111,8 +111,8 @@ typedef struct spectral_origin {
     spectral_parts a, b;
 } spectral_origin;
 
-/* Counter j of the primary array of p, for one that sticks at `ceiling`: what
- * is stuck in one of two widths has lost count in the other. */
+/* Counter j of the primary array of p, for a counter that sticks at `ceiling`:
+ * a count that is stuck in one width is unknown in the other, too. */
 static uint32_t spectral_worth(const spectral_parts *p, uint64_t j,
                                uint32_t ceiling)
 {
@@ -120,7 +120,7 @@ static uint32_t spectral_worth(const spectral_parts *p, uint64_t j,
     return c == p->ceiling || c > ceiling ? ceiling : c;
 }
 
-/* Counter j of the primary array that is made from o. */
+/* Counter j of the primary array, computed from o. */
 static uint32_t spectral_made(const spectral_origin *o, uint64_t j,
                               uint32_t ceiling)
 {
@@ -145,7 +145,7 @@ static bool spectral_fill(bly_filter *g, const spectral_origin *o)
     uint32_t count;
     bool room = true;
     if (o->how == SPECTRAL_SAME && o->a.width == p.width) {
-        /* Only the table is another one. */
+        /* Only the table differs. */
         memcpy(g->data, o->a.primary.cells,
                (size_t)(g->shape.nbytes - spectral_large_bytes(&g->shape)));
         while (room && bly_overflow_walk(&o->a.large, &i, &position, &count)) {
@@ -158,10 +158,10 @@ static bool spectral_fill(bly_filter *g, const spectral_origin *o)
             stuck += v == p.ceiling;
             room = !v || bly_spectral_assign(&p, &p.primary, j, v, &nlarge);
         }
-        /* Only a filter that grows takes its secondary array along: what one
-         * of two counts there, the other may have in its primary alone. So it
-         * starts empty, and estimates are those of `selection` until doubtful
-         * keys move again. */
+        /* Only a filter that grows keeps its secondary array. When two are
+         * combined, a key that one counts there may be only in the primary of
+         * the other. So the secondary starts empty, and estimates are those of
+         * `selection` until doubtful keys move again. */
         const bool moves = p.marker && o->how == SPECTRAL_SAME;
         for (uint64_t j = 0; moves && j < p.m2.n && room; j++) {
             const uint32_t v = bly_spectral_value(&o->a, &o->a.secondary, j);
@@ -176,8 +176,8 @@ static bool spectral_fill(bly_filter *g, const spectral_origin *o)
     return room;
 }
 
-/* The first shape from this one on that has room for the counts of o, as far as
- * their number tells. */
+/* The first shape from this one on that has room for the counts of o, judging
+ * by their number. */
 static bly_shape spectral_roomy(bly_shape s, const spectral_origin *o)
 {
     while (spectral_outgrown(&s)) {
@@ -232,7 +232,8 @@ bly_status bly_spectral_grow(bly_filter *f)
 {
     const spectral_origin same = { SPECTRAL_SAME, .a = bly_spectral_parts(f) };
     bly_shape next = bly_spectral_after(&f->shape);
-    /* Wider counters are others: who is large then has to be seen. */
+    /* With wider counters fewer counts are large, so these have to be counted
+     * again. */
     if (next.p[SPECTRAL_WIDTH] != f->shape.p[SPECTRAL_WIDTH])
         next = spectral_roomy(next, &same);
     return spectral_turn(f, next, &same);
@@ -253,7 +254,8 @@ bly_status bly_spectral_merge(bly_filter *dst, const bly_filter *src)
 }
 
 /* The lesser of two counters is never below the lesser of a key's two counts,
- * nor below the sum of these over all keys that share it. */
+ * nor below the sum of these lesser counts over all keys that share the
+ * counter. */
 bly_status bly_spectral_intersect(bly_filter *dst, const bly_filter *src)
 {
     const spectral_origin least = { SPECTRAL_LEAST,

@@ -1,5 +1,5 @@
 /*
- * table.c - the table of kinds, and what its rows say about themselves
+ * table.c - the table of kinds, and what can be asked of its rows
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
  * vicounting.c - counters raised by increments that depend on the key
  *
- * A counting filter asks whether a counter is zero. Here each probe of a key
- * adds an increment v, drawn from a set D by the hash, and asking looks at the
- * value: could the counter c be v and a sum of other increments?
+ * A counting filter only tests whether a counter is zero. Here each probe of a
+ * key adds an increment v, drawn from a set D by the hash, and a query looks at
+ * the value: could the counter c be v plus a sum of other increments?
  *
  *     D = {8, 12, 14, 15}     a counter that was hit twice, by 8 and by 12
  *
@@ -13,9 +13,9 @@
  *                v = 15:  20 - 15 =  5, no sum of any     "no"
  *
  * With R the set of all sums of increments (0 included), a probe passes if
- * c >= v and c - v is in R. A key that is there passes always: the rest of the
- * counter is the sum of what others added. Only counters with few hits can
- * exclude anything, but most have few.
+ * c >= v and c - v is in R. A key that is there always passes: the rest of the
+ * counter is the sum of what others added. Only counters with few hits can rule
+ * out anything, but most have few.
  *
  * The sets:
  *
@@ -31,13 +31,13 @@
  *           that a set with holes beyond loses a little and is never wrong.
  *
  * A cell is a counter of `width` bits, 8 if not given, 7 in the tightest
- * setting; for b3 it has 12: the hits in the low 4, the sum above. Probes of a
- * key that fall on one cell count as one with the sum of their increments, so
- * that removing can check it.
+ * setting; for b3 it has 12: the hits in the low 4, the sum above. If several
+ * probes of a key fall on one cell, they count as one probe with the sum of
+ * their increments, so that removing can check it.
  *
- * Rate. A counter gets j hits with the binomial probability p_j of kn and 1/m;
- * with q_j the probability that j hits let a random increment pass, found by
- * convolution, the rate is (sum p_j q_j)^k. For the sets lN that is [1]
+ * Rate. A counter gets j hits with the binomial probability p_j for kn and 1/m.
+ * Let q_j be the probability that j hits let a random increment pass, found by
+ * convolution; then the rate is (sum p_j q_j)^k. For the sets lN that is [1]
  *
  *     (1 - p0 - (L-1)/L p1 - (L^2-1)/(6 L^2) p2)^k,
  *
@@ -56,9 +56,9 @@
  * every probe and is never lowered; 17 hits of 15 are needed for that, or 37
  * of 7. state[0] is the number of stuck cells.
  *
- * It is for sets. A key may be added several times, but takes the room of as
- * many keys each time, so that the rate follows the number of additions; for
- * the same reason there is no count: counting.c and spectral.c do that.
+ * It is for sets. A key may be added several times, but takes as much room as a
+ * new key each time, so the rate follows the number of additions. For the same
+ * reason there is no count: counting.c and spectral.c do that.
  *
  * [1] Rottenstreich, Kanizo and Keslassy, The Variable-Increment Counting
  *     Bloom Filter, 2012
@@ -129,7 +129,8 @@ static const vi_set vi_sets[VI_SETS] = {
 #define VI_OWN_TOP 63 /* and the largest one */
 #define VI_OWN_ROOM 4 /* a cell holds that many of the largest */
 
-/* The set that a number of two digits each stands for. False: none. */
+/* The set that a number stands for, with two digits per increment. False: it
+ * stands for none. */
 static bool vi_own_set(uint64_t digits, vi_set *out)
 {
     *out = (vi_set){ .size = 0 };
@@ -171,11 +172,11 @@ typedef struct vi_part {
 #define VI_B3_WIDTH 12    /* 4 bits of hits, 8 of their sum */
 #define VI_B3_TOP_HITS 15 /* 14 hits of 13 are 182, which 8 bits hold */
 
-/* Whether r is the sum of n elements of {1, 4, 8, 13}: r - n is one of at most
- * n elements of {3, 7, 12}. */
+/* Is r the sum of n elements of {1, 4, 8, 13}? That is, is r - n a sum of at
+ * most n elements of {3, 7, 12}? */
 static bool vi_b3_sum(uint32_t r, uint32_t n)
 {
-    /* By far most cells have one hit or two beside one's own. */
+    /* By far most cells have one or two hits besides the key's own. */
     static const uint64_t few[VI_B3_H] = {
         1,
         VI_BIT(1) | VI_BIT(4) | VI_BIT(8) | VI_BIT(13),
@@ -197,9 +198,9 @@ static bool vi_b3_sum(uint32_t r, uint32_t n)
     return false;
 }
 
-/* Whether a cell lets a key pass that would have put `part` into it. A query
+/* Does a cell let a key pass that would have put `part` into it? A query
  * decides only up to three hits, as the formula for b3 assumes; with `sure`,
- * more are decided as well. The two differ for b3 alone. */
+ * more are decided as well. The two differ only for b3. */
 static inline __attribute__((always_inline)) bool
 vi_pass(const vi_set *set, uint32_t top, uint32_t cell, vi_part part, bool sure)
 {
@@ -220,7 +221,7 @@ vi_pass(const vi_set *set, uint32_t top, uint32_t cell, vi_part part, bool sure)
     return sum >= part.sum && vi_b3_sum(sum - part.sum, hits - part.hits);
 }
 
-/* The cell with `part` in it; the top is a sticking place. */
+/* The cell after adding `part`; at the top it sticks. */
 static inline __attribute__((always_inline)) uint32_t
 vi_raised(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
 {
@@ -241,9 +242,9 @@ vi_lowered(const vi_set *set, uint32_t top, uint32_t cell, vi_part part)
 
 /* ----------------------------------------------------------------- planning */
 
-/* From this many hits on every probe passes, or as good as: so many of the
- * least increment, less the largest one, are past the last hole that is looked
- * for. */
+/* From this many hits on, every probe passes, or nearly so: this many times the
+ * smallest increment, minus the largest one, is past the last hole of R that is
+ * considered. */
 #define VI_HITS 24
 static unsigned vi_hits(const vi_set *set)
 {
@@ -310,8 +311,8 @@ static double vi_rate(const vi_law *law, double n, double m, double k)
     return pow(fmax(0, 1 - denied), k);
 }
 
-/* The least number of cells that keeps the rate; past the limit if none does.
- */
+/* The smallest number of cells that keeps the rate; above the limit if none
+ * does. */
 static double vi_least(const vi_law *law, double n, double fpr, double k)
 {
     double low = k - 1, high = fmax(k, n); /* low is too few, high enough */
@@ -382,7 +383,7 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
                         "width = %llu: cells have 12 bits for increments b3, "
                         "else 7, 8 or 16",
                         (unsigned long long)width);
-    /* 0 where bits are not given, which every number of folds divides. */
+    /* 0 if bits are not given, which is divisible by any 2^folds. */
     uint64_t cells = w->bits / width;
     const bly_status st = bly_fold_plan(w->opt[VI_FOLDS], 1, true, &cells);
     if (st)
@@ -484,8 +485,8 @@ typedef struct vi_batch {
     uint64_t changed, stuck;
 } vi_batch;
 
-/* For the rare key that has several probes on one cell. at gets the cells, in
- * the order of their first probes: that of bly_probe_dedupe(). */
+/* For the rare key that has several probes on one cell. at gets the cells in
+ * the order of their first probes, as from bly_probe_dedupe(). */
 static uint64_t vi_merge_parts(const vi_batch *b, uint64_t h, uint64_t *at,
                                vi_part *parts)
 {
@@ -537,7 +538,7 @@ static inline __attribute__((always_inline)) void vi_raise(void *ctx, size_t i,
     for (uint64_t j = 0; j < at.n; j++) {
         const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         const uint32_t sum = vi_raised(b->set, top, c, parts[j]);
-        /* One cell that could not hold it proves that the key is new. */
+        /* One cell that cannot contain the key proves that it is new. */
         new_key |= !vi_pass(b->set, top, c, parts[j], false);
         bly_cell_put(b->cells, bly_spot(at, j), b->width, sum);
         changed |= c != sum;
@@ -556,8 +557,9 @@ static inline __attribute__((always_inline)) void vi_lower(void *ctx, size_t i,
     vi_part parts[BLY_PROBE_MAX_K];
     bool in = true;
     vi_parts(b, i, at.n, parts);
-    /* All cells are checked before the first is lowered. `sure`, since a cell
-     * that cannot hold the key would be left with no sum of increments. */
+    /* All cells are checked before the first is lowered. `sure`, since
+     * subtracting from a cell that cannot contain the key would leave a value
+     * that is no sum of increments. */
     for (uint64_t j = 0; j < at.n; j++)
         in &= vi_pass(b->set, top,
                       bly_cell_get(b->cells, bly_spot(at, j), b->width),
@@ -722,7 +724,7 @@ static bool vicounting_sound(const bly_filter *f)
     return !f->nlayers && f->state[VI_STUCK] <= f->shape.p[VI_COUNTERS];
 }
 
-/* Every cell is stuck, or holds a sum of increments. */
+/* Is every cell stuck, or a sum of increments? */
 static bool vicounting_check(const bly_filter *f)
 {
     const vi_set own = vi_set_of(&f->shape), *const set = &own;
@@ -767,7 +769,7 @@ static void vicounting_stat(const bly_filter *f, bly_stats *out)
     out->fpr_now = vi_rate_now(f);
 }
 
-/* What is in a cell, as if one key had put it there. */
+/* The contents of a cell, as if one key had put them there. */
 static vi_part vi_part_in(const vi_set *set, uint32_t cell)
 {
     return set->pairs ? (vi_part){ cell >> 4, cell & 15 }
@@ -784,7 +786,7 @@ static uint32_t vi_sum(const vi_set *set, uint32_t top, uint32_t a, uint32_t b)
 static uint32_t vi_lesser(const vi_set *set, uint32_t top, uint32_t a,
                           uint32_t b)
 {
-    /* A stuck cell denies nothing: the other one, whatever is in it. */
+    /* A stuck cell denies nothing, so take the other one, whatever is in it. */
     if (a == top || b == top)
         return a == top ? b : a;
     const vi_part in_a = vi_part_in(set, a), in_b = vi_part_in(set, b);
@@ -792,7 +794,7 @@ static uint32_t vi_lesser(const vi_set *set, uint32_t top, uint32_t a,
                                   : (a < b ? a : b);
 }
 
-/* Make each cell of a part one with that of dst. */
+/* Combine each cell of a part with that of dst. */
 static void vi_combine(bly_filter *dst, const bly_part *p,
                        uint32_t (*combine)(const vi_set *, uint32_t, uint32_t,
                                            uint32_t))
@@ -819,7 +821,8 @@ static bly_status vicounting_merge_part(bly_filter *dst, const bly_part *p)
 }
 
 /* Each of two cells holds the increments of all keys that both filters have,
- * and more: either will do, and the one with less in it denies more. */
+ * and perhaps more. So either will do, and the one with less in it denies
+ * more. */
 static bly_status vicounting_intersect_part(bly_filter *dst, const bly_part *p)
 {
     vi_combine(dst, p, vi_lesser);
@@ -836,8 +839,8 @@ static bly_status vicounting_compare(const bly_filter *a, const bly_filter *b,
     return BLY_OK;
 }
 
-/* Probes of a key that fall together count with the sum of their increments,
- * so this is the filter of half the size, to the bit. */
+/* Probes of a key that fall on one cell count with the sum of their increments.
+ * So the result equals the filter of half the size, bit for bit. */
 static bly_status vicounting_fold(const bly_filter *f, bly_filter **out)
 {
     const uint64_t *const p = f->shape.p;

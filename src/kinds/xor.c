@@ -11,7 +11,7 @@
  *
  * Nothing can be added, removed or merged: changing one cell would change the
  * fingerprints of all other keys that use it. fuse.c does the same in fewer
- * slots; this is the one that the literature compares with.
+ * slots; this one is here because the literature compares with it.
  *
  * Graf and Lemire, Xor Filters: Faster and Smaller Than Bloom and Cuckoo
  *   Filters, 2020
