@@ -497,9 +497,9 @@ void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
  *
  * To BLY_KEYS_UNKNOWN everything is hashed as it is. BLY_EINVAL for a key that
  * cannot be converted; bly_error() says what would be right. BLY_ENOMEM is
- * possible for a key of more than 1 KiB that must be folded. The result is never
- * a hash that would give a wrong "no". *ndone, unless NULL, becomes the number
- * of keys before the one that failed. */
+ * possible for a key of more than 1 KiB that must be folded. The result is
+ * never a hash that would give a wrong "no". *ndone, unless NULL, becomes the
+ * number of keys before the one that failed. */
 bly_status bly_hash_as(const bly_hasher *hs, bly_keying to, bly_key_type from,
                        const void *keys, size_t n, uint64_t *hashes,
                        size_t *ndone);
