@@ -23,8 +23,8 @@
  * of independent probes, and 200 keys at 10^-7 have fifty times that rate
  * (probe.h). In `partitioned`, probe i has a slice of floor(m/k) bits for
  * itself, so that a key always sets k different bits; the rate is slightly
- * higher. Bit i is in slice i, at mix(h + (i+1) C) scaled to the length of the
- * slice.
+ * higher. Bit i is in slice i, at mix(h + (i+1) G) scaled to the length of the
+ * slice, with G as in position.h.
  *
  * Size [1]. Rule a: m = -n ln p / (ln 2)^2 and k = (m/n) ln 2, both rounded;
  * one million keys at 1% take 9,585,059 bits (1.14 MiB) and k = 7, and since k
