@@ -852,6 +852,16 @@ bly_status bly_raw_set(bly_filter *f, const void *bits, size_t nbytes);
  * their own. */
 const void *bly_cells(const bly_filter *f, uint64_t *nbytes);
 
+/* The same for writing, for programs that fill them elsewhere, on a GPU for
+ * instance. bly_cells_close() ends that: it reads all of f and derives the
+ * number of additions, and whatever else f knows, from the contents. Until then
+ * f may only be closed or freed. For kinds with RAW, and for count-min sketches
+ * with plain update; BLY_ENOTSUP for others, BLY_EREADONLY for a mapped filter.
+ * BLY_EFORMAT from bly_cells_close() if no keys give such contents: f can then
+ * only be freed. Pages of a new filter that are not written take no memory. */
+bly_status bly_cells_open(bly_filter *f, void **cells, uint64_t *nbytes);
+bly_status bly_cells_close(bly_filter *f);
+
 /* ------------------------------------------------------------------ layers */
 
 /* Layer i, from 0, of a filter that consists of several; NULL past the last

@@ -33,8 +33,24 @@
 
 #include <bloomery.h>
 
-#if defined(__AVX2__)
+/* The widest vectors that the compiler may use, in bits. A device has none. */
+#if defined(__CUDA_ARCH__) || !defined(__AVX2__)
+#define BLY_VECTORS_ 0
+#elif defined(__AVX512F__) && defined(__AVX512DQ__)
+#define BLY_VECTORS_ 512
+#else
+#define BLY_VECTORS_ 256
+#endif
+#if BLY_VECTORS_
 #include <immintrin.h>
+#endif
+
+/* Compiled by nvcc, the functions that ask serve the processor and the device:
+ * bloomery_cuda.h gives views of filters in device memory. */
+#ifdef __CUDACC__
+#define BLY_BOTH __host__ __device__
+#else
+#define BLY_BOTH
 #endif
 
 BLY_BEGIN_DECLS
@@ -78,7 +94,7 @@ BLY_END_DECLS
 
 /* The high half of the 128-bit product of a and b, for compilers without
  * 128-bit integers. */
-static inline uint64_t bly_mulhi_narrow_(uint64_t a, uint64_t b)
+BLY_BOTH static inline uint64_t bly_mulhi_narrow_(uint64_t a, uint64_t b)
 {
     const uint64_t al = (uint32_t)a, ah = a >> 32;
     const uint64_t bl = (uint32_t)b, bh = b >> 32;
@@ -87,9 +103,11 @@ static inline uint64_t bly_mulhi_narrow_(uint64_t a, uint64_t b)
     return ah * bh + (mid >> 32) + (low >> 32);
 }
 
-static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
+BLY_BOTH static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 {
-#if defined(__SIZEOF_INT128__) && !defined(__wasm__)
+#if defined(__CUDA_ARCH__)
+    return __umul64hi(a, b);
+#elif defined(__SIZEOF_INT128__) && !defined(__wasm__)
     __extension__ typedef unsigned __int128 bly_u128;
     return (uint64_t)(((bly_u128)a * b) >> 64);
 #else
@@ -99,7 +117,7 @@ static inline uint64_t bly_mulhi(uint64_t a, uint64_t b)
 
 /* A bijection of 64 bits in which every input bit affects every output bit: the
  * finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
-static inline uint64_t bly_mix64(uint64_t x)
+BLY_BOTH static inline uint64_t bly_mix64(uint64_t x)
 {
     x ^= x >> 30;
     x *= UINT64_C(0xbf58476d1ce4e5b9);
@@ -120,12 +138,13 @@ static inline uint64_t bly_mix64(uint64_t x)
 /* The first step of XXH3 is x ^ rotl(x, 49) ^ rotl(x, 24), where x is the key
  * with its halves swapped, exclusive-or flip. What flip contributes does not
  * depend on the key, so it is computed beforehand. */
-static inline uint64_t bly_int_turned(uint64_t flip)
+BLY_BOTH static inline uint64_t bly_int_turned(uint64_t flip)
 {
     return flip ^ (flip << 49 | flip >> 15) ^ (flip << 24 | flip >> 40);
 }
 
-static inline uint64_t bly_int_hash_turned(uint64_t key, uint64_t turned)
+BLY_BOTH static inline uint64_t bly_int_hash_turned(uint64_t key,
+                                                    uint64_t turned)
 {
     uint64_t h = ((key << 32 | key >> 32) ^ (key << 17 | key >> 47)) ^
                  ((key << 56 | key >> 8) ^ turned);
@@ -135,7 +154,7 @@ static inline uint64_t bly_int_hash_turned(uint64_t key, uint64_t turned)
     return h ^ h >> 28;
 }
 
-static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
+BLY_BOTH static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
 {
     return bly_int_hash_turned(key, bly_int_turned(flip));
 }
@@ -145,13 +164,14 @@ static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
 #define BLY_LINES_C1 UINT64_C(0x9e3779b97f4a7c15)
 #define BLY_LINES_C2 UINT64_C(0xbb67ae8584caa73b)
 
-static inline uint64_t bly_lines_spread(uint64_t h, uint64_t c)
+BLY_BOTH static inline uint64_t bly_lines_spread(uint64_t h, uint64_t c)
 {
     const uint64_t g = h * c;
     return g ^ g >> 32;
 }
 
-static inline uint64_t bly_block_word_(const uint64_t *block, unsigned i)
+BLY_BOTH static inline uint64_t bly_block_word_(const uint64_t *block,
+                                                unsigned i)
 {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return __builtin_bswap64(block[i]);
@@ -161,7 +181,8 @@ static inline uint64_t bly_block_word_(const uint64_t *block, unsigned i)
 }
 
 /* The bit of lane i in a block of k lanes. */
-static inline unsigned bly_block_bit_(uint64_t hash, unsigned k, unsigned i)
+BLY_BOTH static inline unsigned bly_block_bit_(uint64_t hash, unsigned k,
+                                               unsigned i)
 {
     const unsigned width = 512 / k;
     unsigned w = 5; /* log2(width) */
@@ -173,7 +194,7 @@ static inline unsigned bly_block_bit_(uint64_t hash, unsigned k, unsigned i)
 }
 
 /* For any k. Not inline, so that a loop with k = 8 keeps its registers. */
-__attribute__((noinline, cold, unused)) static bool
+BLY_BOTH __attribute__((noinline, cold, unused)) static bool
 bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
 {
     for (unsigned i = 0; i < k; i++) {
@@ -186,7 +207,7 @@ bly_block_has_lanes_(const uint64_t *block, uint64_t hash, unsigned k)
 
 /* k = 8: one bit in each word. With AVX-512, one vector holds all eight
  * masks. */
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#if BLY_VECTORS_ == 512
 /* maskz: the plain forms make gcc 12 warn in C++. */
 static inline __m512i bly_block_mask_8_(__m512i g)
 {
@@ -208,13 +229,13 @@ static inline __m512i bly_block_spread_8_(uint64_t hash)
 #endif
 
 /* Test all eight bits at once. */
-static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
+BLY_BOTH static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 {
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#if BLY_VECTORS_ == 512
     const __m512i mask = bly_block_mask_8_(_mm512_set1_epi64((long long)g));
     return _mm512_testn_epi64_mask(mask,
                                    _mm512_load_si512((const void *)block)) == 0;
-#elif defined(__AVX2__)
+#elif BLY_VECTORS_ == 256
     const __m256i x = _mm256_set1_epi64x((long long)g);
     const __m256i one = _mm256_set1_epi64x(1), mod = _mm256_set1_epi64x(63);
     const __m256i low = _mm256_sllv_epi64(
@@ -237,9 +258,10 @@ static inline bool bly_block_has_8_(const uint64_t *block, uint64_t g)
 #endif
 }
 
-static inline bool bly_block_has_hash_8_(const uint64_t *block, uint64_t hash)
+BLY_BOTH static inline bool bly_block_has_hash_8_(const uint64_t *block,
+                                                  uint64_t hash)
 {
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#if BLY_VECTORS_ == 512
     const __m512i mask = bly_block_mask_8_(bly_block_spread_8_(hash));
     return _mm512_testn_epi64_mask(mask,
                                    _mm512_load_si512((const void *)block)) == 0;
@@ -249,7 +271,7 @@ static inline bool bly_block_has_hash_8_(const uint64_t *block, uint64_t hash)
 }
 
 /* False only if no key with this hash was ever added. */
-static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
+BLY_BOTH static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
 {
     const uint64_t *const block = b->words + bly_mulhi(hash, b->nblocks) * 8;
     return b->k == 8 ? bly_block_has_hash_8_(block, hash)
@@ -257,7 +279,8 @@ static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
 }
 
 /* The same for an integer, as bly_add_ints() adds it. */
-static inline bool bly_blocked_has_int(const bly_blocked *b, uint64_t key)
+BLY_BOTH static inline bool bly_blocked_has_int(const bly_blocked *b,
+                                                uint64_t key)
 {
     return bly_blocked_has(b, bly_int_hash(key, b->flip));
 }
@@ -280,7 +303,7 @@ bly_block_add_lanes_(uint64_t *block, uint64_t hash, unsigned k)
 
 static inline bool bly_block_add_8_(uint64_t *block, uint64_t hash)
 {
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#if BLY_VECTORS_ == 512
     const __m512i mask = bly_block_mask_8_(bly_block_spread_8_(hash));
     const __m512i old = _mm512_load_si512((const void *)block);
     _mm512_store_si512((void *)block, _mm512_or_si512(old, mask));

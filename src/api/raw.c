@@ -1,5 +1,5 @@
 /*
- * raw.c - the bits of a filter and nothing else
+ * raw.c - the cells of a filter, and the bits of a filter and nothing else
  *
  * The filters in packets are of one kind and size, which both ends know, so a
  * header would say nothing new. The bits are those in memory, up to the last in
@@ -55,6 +55,48 @@ static void recount(bly_filter *f)
     f->kind->stat(f, &s);
     f->nadded = s.items_estimate < 0x1p63 ? (uint64_t)llround(s.items_estimate)
                                           : f->items;
+}
+
+bly_status bly_cells_open(bly_filter *f, void **cells, uint64_t *nbytes)
+{
+    if (!f || !cells || !nbytes)
+        return bly_fail_null("f, cells or nbytes");
+    if (f->readonly)
+        return bly_fail(BLY_EREADONLY,
+                        "the filter is mapped read-only: open it to change it");
+    if (!f->kind->raw && !(f->kind->restate && f->kind->restate(f)))
+        return bly_fail(BLY_ENOTSUP,
+                        "the cells of this %s filter cannot be written from "
+                        "outside: they are not all that it consists of",
+                        f->kind->name);
+    *cells = f->data;
+    *nbytes = f->shape.nbytes;
+    return BLY_OK;
+}
+
+/* Are the bits past the last one in use clear? */
+static bool raw_ends(const bly_filter *f)
+{
+    const uint64_t used = f->kind->raw(&f->shape);
+    if (used % 8 && f->data[used / 8] >> used % 8)
+        return false;
+    for (uint64_t i = (used + 7) / 8; i < f->shape.nbytes; i++)
+        if (f->data[i])
+            return false;
+    return true;
+}
+
+bly_status bly_cells_close(bly_filter *f)
+{
+    if (!f)
+        return bly_fail_null("f");
+    if ((f->kind->raw ? !raw_ends(f) : !f->kind->restate(f)) ||
+        (f->kind->check && !f->kind->check(f)))
+        return bly_fail(BLY_EFORMAT,
+                        "no keys give such cells of a %s filter: free it",
+                        f->kind->name);
+    recount(f);
+    return BLY_OK;
 }
 
 bly_status bly_raw_set(bly_filter *f, const void *bits, size_t nbytes)

@@ -29,13 +29,14 @@
 #ifndef BLY_RIBBON_TABLE_H
 #define BLY_RIBBON_TABLE_H
 
+#include <bloomery/views.h>
+
 #include "core/bits.h"
 #include "engine/rows.h"
 
-#define BLY_RIBBON_ROW 64           /* coefficients of a key */
+/* bloomery/views.h has what programs compile in to ask one key: the size of a
+ * row, of a bucket and of a step, and what row and print are. */
 #define BLY_RIBBON_SHARD (1u << 16) /* slots of the largest shard */
-#define BLY_RIBBON_BUCKET 256u      /* slots that share a bound */
-#define BLY_RIBBON_STEP 2u          /* slots to which a bound is exact */
 #define BLY_RIBBON_MAX_WIDTH 64u    /* bits of the widest print */
 
 /* A layer: shards of one size, and where they are. */
@@ -97,24 +98,6 @@ bly_ribbon_place(const bly_ribbon_layer *l, uint64_t u)
         .start = (uint32_t)bly_mulhi(within, l->nslots - (BLY_RIBBON_ROW - 1)),
         .wide = within >> 32 >= l->narrow,
     };
-}
-
-/* Row and print come from products, which are folded since low bits of a
- * product depend on few bits of the factor. The multipliers are odd: the
- * fractions of the square roots of 2 and of 5. */
-#define BLY_RIBBON_ROW_C UINT64_C(0x6a09e667f3bcc909)
-#define BLY_RIBBON_PRINT_C UINT64_C(0x3c6ef372fe94f82b)
-
-static inline uint64_t bly_ribbon_coefficients(uint64_t u)
-{
-    const uint64_t g = u * BLY_RIBBON_ROW_C;
-    return (g ^ g >> 32) | 1;
-}
-
-static inline uint64_t bly_ribbon_print(uint64_t u)
-{
-    const uint64_t g = u * BLY_RIBBON_PRINT_C;
-    return g ^ g >> 32;
 }
 
 /* With one bit per key, bounds of a byte would add 3 %. So here a bound has two

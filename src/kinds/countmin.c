@@ -61,6 +61,8 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include <bloomery/views.h>
+
 #include "core/maths.h"
 #include "core/status.h"
 #include "kinds/countmin.h"
@@ -416,8 +418,7 @@ countmin_far(countmin_ring *ring, size_t i, unsigned d, bool wide)
     const uint64_t w = ring->f->shape.p[COUNTMIN_WIDTH];
     uint64_t *const at = countmin_at(ring, i, d), g = ring->h[i];
     for (unsigned row = 0; row < d; row++) {
-        g *= BLY_POWERS_C;
-        at[row] = row * w + bly_scale(g, w);
+        at[row] = bly_countmin_place_(&g, row, w);
         __builtin_prefetch(ring->f->data + at[row] * (wide ? 8 : 4), 0, 2);
     }
 }
@@ -674,6 +675,21 @@ static void countmin_reach(const bly_filter *f, const uint64_t *h, size_t n,
     }
 }
 
+bool bly_view_of_countmin(const bly_filter *f, bly_view_countmin *out)
+{
+    if (!bly_filter_viewed(f, &bly_kind_countmin, out))
+        return false;
+    *out = (bly_view_countmin){
+        .counters = f->data,
+        .width = f->shape.p[COUNTMIN_WIDTH],
+        .turned = f->extra->turned,
+        .depth = (uint32_t)f->shape.p[COUNTMIN_DEPTH],
+        .wide = countmin_wide(f),
+        .plain = countmin_shares(&f->shape),
+    };
+    return true;
+}
+
 const bly_kind bly_kind_countmin = {
     .id = 15, /* on disk: never changed, never reused */
     .name = "countmin",
@@ -702,4 +718,5 @@ const bly_kind bly_kind_countmin = {
     .merge_part = bly_countmin_merge_part,
     .compare = bly_countmin_compare, /* no .intersect: see above */
     .fold = bly_countmin_fold,
+    .restate = bly_countmin_restate,
 };

@@ -44,6 +44,19 @@ bool bly_countmin_check(const bly_filter *f)
     return true;
 }
 
+/* With plain update a row sums up to N. */
+bool bly_countmin_restate(bly_filter *f)
+{
+    const bool wide = countmin_wide(f);
+    uint64_t sum = 0;
+    if (f->shape.p[COUNTMIN_UPDATE] != COUNTMIN_PLAIN)
+        return false;
+    for (uint64_t i = 0; i < f->shape.p[COUNTMIN_WIDTH]; i++)
+        sum += countmin_load(f->data, i, wide);
+    f->state[COUNTMIN_TOTAL] = sum;
+    return true;
+}
+
 static double countmin_row_used(const bly_filter *f, uint64_t row)
 {
     const bool wide = countmin_wide(f);

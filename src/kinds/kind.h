@@ -460,6 +460,11 @@ typedef struct bly_kind {
      * state and no layers: how many of the bits are in use. These come first;
      * the bits behind them are 0. */
     uint64_t (*raw)(const bly_shape *s);
+
+    /* For kinds without raw() whose cells a program may write itself
+     * (bly_cells_open()): derive the state of f from its cells. False: it does
+     * not follow from them. */
+    bool (*restate)(bly_filter *f);
 } bly_kind;
 
 /* The table. The first row is the default kind. A build that must be small may

@@ -594,6 +594,42 @@ static void ribbon_one(const bly_filter *f, bly_one *out)
         BLY_ONE_SET_HAS(out, ribbon_has_any);
 }
 
+_Static_assert(BLY_VIEW_RIBBON_LAYERS == BLY_RIBBON_LAYERS,
+               "a view has as many layers as a filter");
+
+bool bly_view_of_ribbon(const bly_filter *f, bly_view_ribbon *out)
+{
+    bly_ribbon_map map;
+    if (!bly_filter_viewed(f, &bly_kind_ribbon, out) ||
+        f->shape.p[BLY_RIBBON_VALUED])
+        return false;
+    *out = (bly_view_ribbon){
+        .data = f->data,
+        .turned = f->extra->turned,
+    };
+    if (!f->state[BLY_RIBBON_KEYS])
+        return true;
+    bly_ribbon_map_of(&f->shape, &map);
+    out->nlayers = map.nlayers;
+    for (unsigned i = 0; i < map.nlayers; i++) {
+        const bly_ribbon_layer *const l = &map.layer[i];
+        out->layer[i] = (bly_view_ribbon_layer){
+            .nshards = l->nshards,
+            .stride = l->stride,
+            .words = l->words,
+            .bounds = l->bounds,
+            .wide = l->wide,
+            .narrow = l->narrow,
+            .seed = f->state[BLY_RIBBON_SEED + i],
+            .needs = { l->needs[0], l->needs[1] },
+            .nslots = l->nslots,
+            .width = l->width,
+            .nbounds = l->nbounds,
+        };
+    }
+    return true;
+}
+
 /* Check the slots of a key in one layer, from the block of its start on, and
  * its bound, which says whether the key is in the next layer. */
 static bool ribbon_reach_layer(const bly_filter *f, const bly_ribbon_layer *l,
