@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,7 +23,7 @@ static struct {
     double fpr;
     uint64_t threads, rounds, minutes;
     const char *plot, *pages;
-    bool json, peers;
+    bool json, peers, gpu;
 } bench_args;
 
 /* A filter that grows is also measured after it grew as many times over. */
@@ -174,6 +175,29 @@ static bool folder_works(const char *path)
     return true;
 }
 
+/* The bench of a GPU needs CUDA's libraries, so it is a program of its own,
+ * beside this one or where programs of its kind are installed. */
+static int bench_gpu(void)
+{
+    static const char *const places[] = { "bloomery-bench-gpu",
+                                          "../libexec/bloomery/"
+                                          "bloomery-bench-gpu" };
+    char self[4096], path[sizeof self + 64];
+    const ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    char *const end = strrchr(self, '/');
+    if (end)
+        end[1] = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", self, places[i]);
+        execl(path, path, bench_args.json ? "--json" : NULL, (char *)NULL);
+        if (errno != ENOENT)
+            return fail("%s: %s", path, strerror(errno));
+    }
+    return fail("--gpu: the bench for GPUs is not installed; `make cuda` "
+                "builds it where CUDA's nvcc is");
+}
+
 static int bench_run(struct list *operands)
 {
     struct sizes sizes = { .n = 0 };
@@ -183,6 +207,8 @@ static int bench_run(struct list *operands)
         return fail("'%s' is not understood; kinds are options, as in --kind "
                     "%s",
                     operands->at[0], operands->at[0]);
+    if (bench_args.gpu)
+        return bench_gpu();
     if (bench_args.rounds > BENCH_MAX_ROUNDS)
         return fail("--rounds: %d at most", BENCH_MAX_ROUNDS);
     if (bench_args.pages && strcmp(bench_args.pages, "4k") != 0 &&
@@ -259,6 +285,9 @@ static const struct opt bench_options[] = {
     FLAG("peers", 0, bench_args.peers,
          "also measure libbloom, a hash set, and the commands bloom and grep, "
          "if they are installed"),
+    FLAG("gpu", 0, bench_args.gpu,
+         "measure filters in the memory of an NVIDIA GPU instead, beside its "
+         "own random gather; only --json goes with it"),
     { "plot", 0, OPT_TEXT, &bench_args.plot, "DIR",
       "draw curves over the number of keys in DIR, one file per operation" },
     JSON_OPTION(bench_args),
