@@ -1,5 +1,5 @@
 /*
- * verbs.c - bloomery seal init, add, trapdoor, search, open
+ * verbs.c - bloomery seal init, add, trapdoor, search
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -82,7 +82,7 @@ static bool add_files(const struct seal_keys *k, const char *folder,
                       struct sealed_report *told)
 {
     for (size_t i = 0; i < files->n; i++) {
-        struct entry e;
+        struct entry e = { .number = x->n + 1 };
         told->bytes += file_bytes(files->at[i]);
         if (!document_seal(k, folder, files->at[i], x->r, &e)) {
             free(e.bits);
@@ -260,159 +260,5 @@ int seal_search(const struct seal_args *args, const struct list *operands)
         index_free(&x);
     }
     free(doors);
-    return status;
-}
-
-/* -------------------------------------------------------------------- open */
-
-/* What becomes of a document that is opened. */
-struct reader {
-    const struct seal_args *args;
-    bly_bytes word; /* it must have this one, if there are bytes in it */
-    bool has;
-    struct word_cutter cutter;
-    bly_draft *to;
-    char name[4097];
-    size_t nname;
-    uint64_t nbytes;
-    bool writes; /* not: it is only looked into */
-};
-
-static bool reader_word(void *ctx, bly_bytes word)
-{
-    struct reader *const r = ctx;
-    r->has |=
-        word.len == r->word.len && memcmp(word.ptr, r->word.ptr, word.len) == 0;
-    return true;
-}
-
-static bool reader_name(void *ctx, bly_bytes name)
-{
-    struct reader *const r = ctx;
-    r->nname = name.len < sizeof r->name ? name.len : sizeof r->name - 1;
-    memcpy(r->name, name.ptr, r->nname);
-    r->name[r->nname] = '\0';
-    if (!r->writes || !r->args->output)
-        return true;
-    char *path;
-    if (memchr(r->name, '/', r->nname) || strlen(r->name) != r->nname ||
-        r->nname == 0 || strcmp(r->name, ".") == 0 ||
-        strcmp(r->name, "..") == 0)
-        return !fail("'%s' is no name for a file", show_name(r->name));
-    if (asprintf(&path, "%s/%s", r->args->output, r->name) < 0)
-        return !fail("out of memory");
-    const bool ok = bly_draft_new(path, wait_for_lock, NULL, &r->to) == BLY_OK;
-    free(path);
-    return ok || !fail_library();
-}
-
-static bool reader_text(void *ctx, const char *text, size_t n)
-{
-    struct reader *const r = ctx;
-    r->nbytes += n;
-    if (!r->writes)
-        return words_cut(&r->cutter, text, n);
-    if (r->to)
-        return bly_draft_put(r->to, text, n) || !fail_library();
-    const int error = out_write(text, n);
-    return !error || !fail_path("standard output", error);
-}
-
-/* Does the document have the word? Read once for that, before it is read to be
- * written. */
-static bool has_word(struct reader *r, const struct seal_keys *k,
-                     const char *folder, const unsigned char *id, bool *ok)
-{
-    r->cutter = (struct word_cutter){ .each = reader_word, .ctx = r };
-    r->has = false;
-    r->nbytes = 0;
-    r->writes = false;
-    *ok = document_open(k, folder, id,
-                        &(struct opened){ reader_name, reader_text, r }) &&
-          words_end(&r->cutter);
-    return r->has;
-}
-
-static int open_one(struct reader *r, const struct seal_keys *k,
-                    const char *folder, const char *text, uint64_t *nopened)
-{
-    struct opened_report told = { 0 };
-    unsigned char id[DOCUMENT_ID_BYTES] = { 0 };
-    bool ok = true;
-    if (!id_read(text, id))
-        return fail("'%s' is not the id of a document, of 32 digits",
-                    show_name(text));
-    if ((r->word.len || r->args->names) && !has_word(r, k, folder, id, &ok) &&
-        r->word.len)
-        return ok ? YES : TROUBLE;
-    if (ok && !r->args->names) {
-        r->nbytes = 0;
-        r->writes = true;
-        ok = document_open(k, folder, id,
-                           &(struct opened){ reader_name, reader_text, r });
-        if (r->to && !ok)
-            bly_draft_abandon(r->to);
-        else if (r->to && bly_draft_commit(r->to))
-            ok = !fail_library();
-        r->to = NULL;
-    }
-    if (!ok)
-        return TROUBLE;
-    ++*nopened;
-    memcpy(told.id, text, ID_TEXT);
-    told.name = (bly_bytes){ r->name, r->nname };
-    told.bytes = r->nbytes;
-    if ((r->args->names || r->args->output) && !quiet)
-        report(stdout, r->args->json, opened_fields, &told,
-               "{id}  {name}, {bytes}\n");
-    return YES;
-}
-
-static int open_from(struct reader *r, const struct seal_keys *k,
-                     const struct list *operands)
-{
-    const char *const folder = operands->at[0];
-    uint64_t nopened = 0;
-    int status = YES;
-    struct stat st;
-    /* Without an id nothing of it is opened, and a slip would go unseen. */
-    if (stat(folder, &st) != 0)
-        return fail_path(folder, errno);
-    if (!S_ISDIR(st.st_mode))
-        return fail("%s: not an archive, which is a folder; right: bloomery "
-                    "seal open -K KEY ARCHIVE ID",
-                    show_name(folder));
-    for (size_t i = 1; i < operands->n; i++)
-        if (open_one(r, k, folder, operands->at[i], &nopened) != YES)
-            status = TROUBLE;
-    char line[256];
-    while (operands->n == 1 && fgets(line, sizeof line, stdin)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[0] && open_one(r, k, folder, line, &nopened) != YES)
-            status = TROUBLE;
-    }
-    return status != YES ? status : nopened ? YES : NO;
-}
-
-int seal_open(const struct seal_args *args, const struct list *operands)
-{
-    char room[BLY_KEY_ROOM(WORD_BYTES)];
-    struct reader r = { .args = args };
-    struct seal_keys k;
-    if (args->names && args->output)
-        return fail("--names and -o exclude each other: names alone, or "
-                    "documents");
-    if (args->json && !args->names && !args->output)
-        return fail("--json goes with --names or -o; the documents have "
-                    "standard output for themselves");
-    if (args->word && !word_only(args->word, room, &r.word))
-        return fail("'%s' is not one word: letters and digits are",
-                    show_name(args->word));
-    if (args->output && mkdir(args->output, 0700) != 0 && errno != EEXIST)
-        return fail_path(args->output, errno);
-    if (!keys_open(args->key, &k))
-        return TROUBLE;
-    const int status = open_from(&r, &k, operands);
-    keys_close(&k);
     return status;
 }
