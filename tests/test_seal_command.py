@@ -191,6 +191,26 @@ def test_fill_does_not_tell_how_many_words(ok):
     assert abs(fills[0] - fills[1]) < 4 * math.sqrt(2 * 0.25 / m)
 
 
+def test_the_index_does_not_tell_the_order_of_names(ok):
+    """Of 40 documents, in the order of their names by chance once in 10^47; of
+    one that is named twice, the later counts."""
+    (ok.path / "docs").mkdir()
+    for i in range(40):
+        (ok.path / "docs" / f"{i:02}").write_text(f"text {i}")
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "other").mkdir()
+    (ok.path / "other" / "x").write_text("first")
+    (ok.path / "x").write_text("second")
+    ok("seal", "add", "-q", "-K", "../key", "../arch", "../docs", "x", "../x",
+       cwd=ok.path / "other")
+    ids = [entry[0] for entry in read_index(ok.path / "arch" / "index")[2]]
+    listed = ok("seal", "open", "-K", "key", "--names", "arch", *ids).out
+    order = re.findall(r"docs/(\d\d)", listed)
+    assert len(order) == 40 and order != sorted(order)
+    ok("seal", "open", "-K", "key", "-o", "out", "arch", *ids)
+    assert (ok.path / "out" / "x").read_text() == "second"
+
+
 def test_nothing_of_a_text_is_in_the_archive(archive):
     everything = b"".join((archive.path / "arch" / f).read_bytes()
                           for f in os.listdir(archive.path / "arch"))

@@ -66,7 +66,7 @@ struct entry {
     unsigned char id[DOCUMENT_ID_BYTES];
     uint64_t m;
     unsigned char *bits; /* (m + 7) / 8 bytes */
-    uint64_t number;     /* its place in the index, from 1 */
+    uint64_t number;     /* counted from 1 as they were added */
 };
 
 /* Seal the document in path into folder and make its filter, for r probes;

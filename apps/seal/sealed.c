@@ -16,8 +16,8 @@
  *     8 bytes  number of the document
  *     the name, the text, and zeros up to a multiple of 1024
  *
- * The number is its place in the index, from 1: of two documents of one name
- * the one with the larger number is the newer. It stands here so that whoever
+ * Documents are numbered from 1 as they are added: of two of one name, the one
+ * with the larger number is the newer. The number stands here so that whoever
  * holds the archive cannot pass an old one off as new. In version 1 it is
  * missing. The name has the folders that the file was found by, and never leads
  * up.

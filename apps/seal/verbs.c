@@ -77,25 +77,46 @@ static uint64_t file_bytes(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+/* The numbers from 0 to n - 1 in an order by chance; NULL without memory. */
+static size_t *any_order(size_t n)
+{
+    size_t *const order = malloc(n * sizeof *order);
+    for (size_t i = 0; order && i < n; i++) {
+        uint64_t chance;
+        randombytes_buf(&chance, sizeof chance);
+        const size_t j = (size_t)(chance % (i + 1));
+        order[i] = i;
+        order[i] = order[j];
+        order[j] = i;
+    }
+    return order;
+}
+
+/* Seal files in any order: in their own, which is that of their names, the
+ * index would tell its holder something about these. Their numbers, which are
+ * sealed with them, keep it. */
 static bool add_files(const struct seal_keys *k, const char *folder,
                       const struct list *files, struct sealed_index *x,
                       struct sealed_report *told)
 {
-    for (size_t i = 0; i < files->n; i++) {
-        struct entry e = { .number = x->n + 1 };
-        told->bytes += file_bytes(files->at[i]);
-        if (!document_seal(k, folder, files->at[i], x->r, &e)) {
-            free(e.bits);
-            return false;
+    const uint64_t before = x->n;
+    size_t *const order = any_order(files->n);
+    bool ok = order || !fail("out of memory");
+    for (size_t i = 0; i < files->n && ok; i++) {
+        const char *const path = files->at[order[i]];
+        struct entry e = { .number = before + order[i] + 1 };
+        told->bytes += file_bytes(path);
+        ok = document_seal(k, folder, path, x->r, &e);
+        if (ok) {
+            told->index_bytes += (e.m + 7) / 8;
+            ok = index_put(x, &e) || !fail("out of memory");
         }
-        told->index_bytes += (e.m + 7) / 8;
-        if (!index_put(x, &e)) {
+        if (!ok)
             free(e.bits);
-            return !fail("out of memory");
-        }
         progress_at(i + 1, i + 1, files->n);
     }
-    return true;
+    free(order);
+    return ok;
 }
 
 static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
