@@ -206,6 +206,7 @@ class Trial:
             line = " ".join(shlex.quote(os.fsdecode(a))[:60] for a in argv)
             self.wrong.append(f"{line}: {what}; status {done.status}, "
                               f"{done.err[-1500:]!r}")
+            print(self.wrong[-1], flush=True)   # the long form is long
         said = [line for line in done.err.splitlines()
                 if line.startswith("bloomery: ") and "warning: " not in line]
         if done.status not in (0, 1, 2, -signal.SIGPIPE):
