@@ -336,12 +336,22 @@ static int open_from(struct reader *r, const struct list *operands, int folder)
     return status != YES ? status : nopened ? YES : NO;
 }
 
+static int open_into(struct reader *r, const struct list *operands)
+{
+    const int folder =
+        open(r->args->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return fail_path(r->args->output, errno);
+    const int status = open_from(r, operands, folder);
+    close(folder);
+    return status;
+}
+
 int seal_open(const struct seal_args *args, const struct list *operands)
 {
     char room[BLY_KEY_ROOM(WORD_BYTES)];
     struct seal_keys k;
     struct reader r = { .args = args, .k = &k, .archive = operands->at[0] };
-    int folder = -1;
     struct stat st;
     if (args->names && args->output)
         return fail("--names and -o exclude each other: names alone, or "
@@ -362,16 +372,10 @@ int seal_open(const struct seal_args *args, const struct list *operands)
         fail("%s: not an archive, which is a folder; use: bloomery seal open "
              "-K KEY ARCHIVE ID",
              show_name(r.archive));
-    else if (args->output && mkdir(args->output, 0700) != 0 && errno != EEXIST)
-        fail_path(args->output, errno);
-    else if (args->output &&
-             (folder = open(args->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) <
-                 0)
-        fail_path(args->output, errno);
-    else
-        status = open_from(&r, operands, folder);
-    if (folder >= 0)
-        close(folder);
+    else if (!args->output)
+        status = open_from(&r, operands, -1);
+    else if (private_folder(args->output))
+        status = open_into(&r, operands);
     keys_close(&k);
     return status;
 }

@@ -37,12 +37,20 @@ int seal_init(const struct seal_args *args, const struct list *operands)
 
 /* --------------------------------------------------------------------- add */
 
+bool private_folder(const char *path)
+{
+    const mode_t mask = umask(077);
+    const bly_status st = bly_folder_make(path);
+    umask(mask);
+    return !st || !fail_library();
+}
+
 /* One process at a time changes an archive. The descriptor holds the lock;
  * negative, with the reason printed. */
 static int archive_lock(const char *folder)
 {
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return fail_path(folder, errno), -1;
+    if (!private_folder(folder))
+        return -1;
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return fail_path(folder, errno), -1;
