@@ -9,8 +9,7 @@ and nothing that was to be printed is lost without a word.
 
 The short form takes a part of the lines, as the command was built. `make errors`
 takes all of them, with sanitizers, and then this part again under valgrind,
-which notices memory that is read before it is written (BLY_UNDER); `make msan`
-lets the memory sanitizer look for that.
+which notices memory that is read before it is written (BLY_UNDER).
 """
 import dataclasses
 import json
