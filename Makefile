@@ -49,7 +49,7 @@ finds = $(shell $(CC) $(CPPFLAGS) -E $(addprefix -include ,$(1)) -x c /dev/null 
 REQUIRED = stdio.h=libc6-dev xxhash.h=libxxhash-dev zlib.h=zlib1g-dev zstd.h=libzstd-dev
 header   = $(firstword $(subst =, ,$(1)))
 package  = $(lastword $(subst =, ,$(1)))
-UNASKING = help demo test check coverage clean uninstall setup format dist deb
+UNASKING = help demo test check coverage errors msan clean uninstall setup format dist deb
 ifneq ($(filter-out $(UNASKING),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell $(CC) --version 2>/dev/null),)
 $(error there is no $(CC); on Debian: apt-get install gcc libc6-dev)
@@ -138,7 +138,7 @@ PYTHON := $(if $(PYTHON_INCLUDE),$(B)/python/.done)
 ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
-.PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
+.PHONY: all help lib demo test test-full soak faults errors msan check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
         vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
@@ -245,6 +245,9 @@ $(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined -
 $(eval $(call variant,counted,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link \
     -fno-sanitize-recover=undefined,))
 $(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
+# Finds memory that is read before it is written, and must be told what other libraries have written: msan_known.c.
+$(eval $(call variant,msan,$(CLANG),$(SAN) -fsanitize=memory,))
+$(B)/msan/bloomery $(TESTS:%=$(B)/msan/tests/%): $(B)/msan/tests/msan_known.o
 # An assertion that cannot fail is no branch: NDEBUG.
 $(eval $(call variant,coverage,$(CLANG),-O1 -gline-tables-only -DBLY_TESTING -DNDEBUG \
     -fprofile-instr-generate -fcoverage-mapping,))
@@ -565,7 +568,7 @@ test: ## every test there is; at the end what was skipped, and why
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
-FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so
+FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so $(B)/tests/no_network.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
@@ -586,6 +589,22 @@ $(B)/tests/%.so: tests/%.c
 faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an hour)
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
 	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
+
+# The error paths of every command: all lines with sanitizers, then those of make test again, where every read of memory
+# that was not written is found, too.
+VALGRIND = valgrind -q --error-exitcode=99
+ERRORS   = BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/test_error_paths.py
+errors: ## error paths of every verb and option with sanitizers, and under valgrind (half an hour)
+	@tools/setup errors
+	@$(MAKE) --no-print-directory -j2 $(B)/bloomery $(B)/asan/bloomery $(FAULTS)
+	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/asan/bloomery $(ERRORS)
+	BLY_UNDER='$(VALGRIND)' BLOOMERY=$(CURDIR)/$(B)/bloomery $(ERRORS)
+
+# The library, and those parts of the command that have unit tests.
+msan: ## unit tests with the memory sanitizer
+	@tools/setup test
+	@$(MAKE) --no-print-directory -j2 $(TESTS:%=$(B)/msan/tests/%)
+	@tools/run-tests $(B) msan
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
 SOAK_SECONDS ?= 3600

@@ -64,7 +64,7 @@ static int remove_run(struct list *operands)
         .keys = &remove_args.keys,
         .ability = BLY_CAN(REMOVE),
         .fields = removed_fields,
-        .text = "{file}: {removed} removed, {refused} refused\n",
+        .text = "{file}: {removed} removed, {refused} not removed\n",
         .json = remove_args.json,
         .job = { .batch = remove_batch },
         .format_can = BLY_FORMAT_REMOVE,

@@ -14,7 +14,7 @@ static const struct opt seal_options[] = {
       "add, trapdoor, open: the key of the archive" },
     { "output", 'o', OPT_TEXT, &seal_args.output, "FILE",
       "init: the new key; open: a folder that documents are written to, under "
-      "the names they had" },
+      "the names they had, in the folders they were in" },
     { "fpr", 'p', OPT_RATE, &seal_args.fpr, "P",
       "add, to a new archive: rate of documents that are found without having "
       "the word; 1 % if not given" },
@@ -99,7 +99,10 @@ const struct command cmd_seal = {
         "open -K KEY ARCHIVE [ID]... decrypts documents, whose ids may come on "
         "standard input, to standard output or with -o to a folder. With "
         "--word it leaves out those that do not have the word after all. A "
-        "document that was changed or cut off is refused.",
+        "document that was changed or cut off is refused. With -o, the newest "
+        "of several documents of one name is written, files that are there "
+        "already stay as they are (the exit status is then 2), and nothing is "
+        "written outside the folder.",
     .options = seal_options,
     .examples = seal_examples,
     .reports = seal_reports,

@@ -55,10 +55,9 @@ static void fill_descriptors(void)
 int main(int argc, char **argv)
 {
     fill_descriptors();
-    if (argc < 2) {
-        help_overview(stdout);
-        return out_finish(TROUBLE);
-    }
+    if (argc < 2)
+        return fail("which command? bloomery --help lists them, and bloomery "
+                    "COMMAND --help explains one");
     const char *const word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         help_overview(stdout);

@@ -143,6 +143,9 @@ WRITES = [
     writing("passwords build -t 1 --words -o new.bly a.txt", "new.bly"),
     writing("passwords build -t 1 -o b.bly pwned.txt", "b.bly"),
     writing("seal init -q -o new.key", "new.key", volatile=True),
+    writing("node key new.key", "new.key", volatile=True),
+    writing("seal open -q -K seal.key -o opened sealed < ids.txt", "opened",
+            "opened/texts", "opened/texts/1", "opened/texts/2"),
     writing("spell build -t 1 -o new.bly a.txt", "new.bly"),
     writing("traffic gen --count 100 --flows 5 -o new.pcap", "new.pcap"),
     writing("traffic block --seed 5 -o new.bly ips.txt", "new.bly"),
@@ -284,6 +287,7 @@ distinct half.txt -o count.bly
 distinct a.txt -o dense.bly
 top half.txt -o heavy.bly
 seal init -q -o seal.key
+seal add -q -K seal.key sealed texts
 traffic gen --count 100 --flows 5 -o old.pcap
 traffic block --seed 5 -n 100 -o ips.bly ips.txt
 traffic digest -q --seed 1 -o r1.dig old.pcap
@@ -339,6 +343,8 @@ def make_folder(folder):
         done = subprocess.run([PROGRAM, *line.split()], cwd=folder,
                               capture_output=True, timeout=PATIENCE)
         assert done.returncode == 0, (line, done.stderr)
+    (folder / "ids.txt").write_text("".join(
+        f"{path.stem}\n" for path in (folder / "sealed").glob("*.sealed")))
     # A run that was cut off in the middle of a record.
     journal = folder / "begun" / "journal"
     journal.write_bytes(journal.read_bytes()[:-3000])

@@ -98,7 +98,7 @@ static const char *rows_check(size_t max)
     if (!keys)
         exit(2);
     for (size_t i = 0; i < max; i++)
-        keys[i] = i % 5 ? bly_mix64(i) : keys[i / 2];
+        keys[i] = i % 5 || !i ? bly_mix64(i) : keys[i / 2];
     for (unsigned trial = 0; trial < 5 * 6; trial++) {
         static const uint64_t sizes[] = {
             13, 4999, BLY_LINES_CACHED / (BLY_LINE_BITS / 8) + 7

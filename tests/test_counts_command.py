@@ -61,7 +61,7 @@ def test_absent_keys_are_named_and_the_rest_is_removed(ok, bly, kind):
     assert result.err.splitlines() == [
         "bloomery: remove: none?such: absent",
         "bloomery: remove: nor this: absent"]
-    assert result.out == "f.bly: 1 key removed, 2 refused\n"
+    assert result.out == "f.bly: 1 key removed, 2 not removed\n"
     assert bly("has", "-c", "f.bly", stdin=keys(0, 10)).out == "9\n"
     # Nothing to remove: nothing is written.
     before = os.stat(ok.path / "f.bly")
@@ -79,7 +79,7 @@ def test_one_line_is_one_removal(ok, bly):
         result = bly("remove", "f.bly", stdin="a\na\nb\na\n")
         assert result.status == 1
         assert result.err == "bloomery: remove: a: absent\n"
-        assert result.out.startswith("f.bly: 3 keys removed, 1 refused")
+        assert result.out.startswith("f.bly: 3 keys removed, 1 not removed")
 
 
 def test_remove_of_empty_input(ok, bly):

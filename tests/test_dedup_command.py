@@ -981,3 +981,26 @@ def test_ngrams_of_documents_and_paragraphs(ok):
     assert left("documents") == [p[:3], [p[0], p[3], p[4], p[5]], [p[3], p[3]]]
     assert left("paragraphs") == [p[:3], [], [p[3], p[4], p[5]], []]
     assert left("both") == [p[:3], [p[3], p[4], p[5]], []]
+
+
+# ------------------------------------------------------------------ reasons
+
+def test_malformed_lines_are_a_reason_even_quietly(bly):
+    (bly.path / "a").write_text("no JSON\n" * 20)
+    done = bly("dedup", "-q", "a", "-o", "out")
+    assert done.status == 2 and (bly.path / "out").exists()
+    assert done.err.splitlines() == \
+        ["bloomery: dedup: 20 malformed lines were kept; --strict stops at "
+         "the first"]
+
+
+@pytest.mark.parametrize("option", ["--pairs", "--clusters", "--removed",
+                                    "--save-index"])
+def test_an_output_that_cannot_be_written_stops_the_others(ok, trouble, option):
+    (ok.path / "folder").mkdir()
+    (ok.path / "a").write_text('{"text": "some words"}\n')
+    others = [o for o in ("--pairs", "--clusters", "--removed", "--save-index")
+              if o != option]
+    trouble("dedup", "-q", "a", "-o", "out", option, "folder",
+            *(word for o in others for word in (o, o[2:])), says="folder")
+    assert sorted(p.name for p in ok.path.iterdir()) == ["a", "folder"]

@@ -179,9 +179,8 @@ def test_help_and_version(ok, trouble):
     trouble("has", "--invrt", "x", says="--invert")
 
 
-def test_no_command_is_trouble(bly):
-    result = bly()
-    assert result.status == 2 and "Usage" in result.err + result.out
+def test_no_command_is_trouble(trouble):
+    trouble(says=["which command", "--help"])
 
 
 def test_json_is_one_line_of_valid_json(ok):

@@ -3,6 +3,11 @@
 The index is read here as docs/seal.md describes it, so that the three
 experiments of the scheme are made from the file that the other side holds.
 """
+import ctypes
+import ctypes.util
+import hashlib
+import itertools
+import json
 import math
 import os
 import random
@@ -52,6 +57,12 @@ def names(bly, ids):
     return sorted(re.findall(r"  (.*),", done.out))
 
 
+def files_below(folder):
+    """Names and contents of all files."""
+    return {str(p.relative_to(folder)): p.read_bytes()
+            for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
+
+
 def read_index(path):
     """Rate, probes, and id, m and bits of each document."""
     data = path.read_bytes()
@@ -76,18 +87,16 @@ def ones(bits):
 
 def test_found_and_opened(archive):
     assert len(found(archive, "all")) == 30
-    third = [f"{i}.txt" for i in range(0, 30, 3)]
+    third = [f"docs/{i}.txt" for i in range(0, 30, 3)]
     ids = found(archive, "THIRD")
     assert set(third) <= set(names(archive, ids))
     opened = archive("seal", "open", "-K", "key", "arch", "-w", "third", "-o",
                      "out", stdin="\n".join(ids))
-    assert sorted(os.listdir(archive.path / "out")) == sorted(third)
+    assert files_below(archive.path / "out") == {
+        name: (archive.path / name).read_bytes() for name in third}
     assert len(opened.lines) == 10
-    for name in third:
-        assert (archive.path / "out" / name).read_bytes() == \
-            (archive.path / "docs" / name).read_bytes()
     one = found(archive, "word7x3")
-    assert "7.txt" in names(archive, one)
+    assert "docs/7.txt" in names(archive, one)
     shown = archive("seal", "open", "-K", "key", "arch", "-w", "word7x3", *one)
     assert shown.raw == (archive.path / "docs" / "7.txt").read_bytes()
 
@@ -95,7 +104,7 @@ def test_found_and_opened(archive):
 def test_several_words_are_all_wanted(archive):
     done = archive("seal", "search", "arch", door(archive, "third"),
                    door(archive, "word6x1"))
-    assert "6.txt" in names(archive, done.lines) and len(done.lines) < 3
+    assert "docs/6.txt" in names(archive, done.lines) and len(done.lines) < 3
 
 
 def test_more_is_added_later(archive):
@@ -110,7 +119,7 @@ def test_more_is_added_later(archive):
 CONTENTS = {
     "empty": b"", "letter": b"x", "no UTF-8": b"\xff\xfe\x00\x80",
     "half a letter": b"\xc3", "a long word": "é".encode() * 20000,
-    "exactly a piece": b"a" * (16384 - 12 - 1), "NUL": b"one\0two",
+    "exactly a piece": b"a" * (16384 - 20 - 1), "NUL": b"one\0two",
     "random": random.Random(1).randbytes(100000),
 }
 
@@ -144,7 +153,7 @@ def test_every_match_is_found_and_others_at_the_rate(ok):
         ids = run("seal", "search", "arch", trapdoor, cwd=ok.path).lines
         wrong += len(ids)
         if i < 40:
-            assert f"{i}" in names(ok, ids)
+            assert f"docs/{i}" in names(ok, ids)
             wrong -= 1
     n = 80 * 300 - 40
     # r is rounded up, so a filter that is exactly half full errs with 2^-5.
@@ -182,6 +191,26 @@ def test_fill_does_not_tell_how_many_words(ok):
     assert abs(fills[0] - fills[1]) < 4 * math.sqrt(2 * 0.25 / m)
 
 
+def test_the_index_does_not_tell_the_order_of_names(ok):
+    """Of 40 documents, in the order of their names by chance once in 10^47; of
+    one that is named twice, the later counts."""
+    (ok.path / "docs").mkdir()
+    for i in range(40):
+        (ok.path / "docs" / f"{i:02}").write_text(f"text {i}")
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "other").mkdir()
+    (ok.path / "other" / "x").write_text("first")
+    (ok.path / "x").write_text("second")
+    ok("seal", "add", "-q", "-K", "../key", "../arch", "../docs", "x", "../x",
+       cwd=ok.path / "other")
+    ids = [entry[0] for entry in read_index(ok.path / "arch" / "index")[2]]
+    listed = ok("seal", "open", "-K", "key", "--names", "arch", *ids).out
+    order = re.findall(r"docs/(\d\d)", listed)
+    assert len(order) == 40 and order != sorted(order)
+    ok("seal", "open", "-K", "key", "-o", "out", "arch", *ids)
+    assert (ok.path / "out" / "x").read_text() == "second"
+
+
 def test_nothing_of_a_text_is_in_the_archive(archive):
     everything = b"".join((archive.path / "arch" / f).read_bytes()
                           for f in os.listdir(archive.path / "arch"))
@@ -189,6 +218,173 @@ def test_nothing_of_a_text_is_in_the_archive(archive):
         assert word not in everything
     key = (archive.path / "key").read_text().strip()
     assert bytes.fromhex(key) not in everything
+
+
+# ------------------------------------------------- names, versions, folders
+
+def seal(folder, keyfile, name, text, number=None):
+    """Seal a document as docs/seal.md describes it, whatever its name; without
+    a number as version 1 did. Its id."""
+    sodium = ctypes.CDLL(ctypes.util.find_library("sodium"))
+    master = bytes.fromhex(keyfile.read_text())
+
+    def derived(n, which):
+        out = ctypes.create_string_buffer(n)
+        sodium.crypto_kdf_derive_from_key(out, ctypes.c_size_t(n),
+                                          ctypes.c_uint64(which), b"blyseal1",
+                                          master)
+        return out.raw
+    id_ = os.urandom(16)
+    head = b"BLYSEALD" + struct.pack("<II", 1 if number is None else 2, 0) + \
+        derived(16, 3)[:8] + id_
+    inside = struct.pack("<IQ", len(name), len(text)) + \
+        (b"" if number is None else struct.pack("<Q", number)) + name + text
+    inside += bytes(-len(inside) % 1024)
+    assert len(inside) <= 16384
+    state = ctypes.create_string_buffer(
+        sodium.crypto_secretstream_xchacha20poly1305_statebytes())
+    start = ctypes.create_string_buffer(24)
+    sodium.crypto_secretstream_xchacha20poly1305_init_push(state, start,
+                                                           derived(32, 1))
+    sealed = ctypes.create_string_buffer(len(inside) + 17)
+    sodium.crypto_secretstream_xchacha20poly1305_push(
+        state, sealed, None, inside, ctypes.c_uint64(len(inside)), head,
+        ctypes.c_uint64(len(head)), ctypes.c_ubyte(3))
+    (folder / f"{id_.hex()}.sealed").write_bytes(head + start.raw + sealed.raw)
+    return id_.hex()
+
+
+def test_files_of_one_name_in_several_folders(ok):
+    """They took each other's place, and the status was 0."""
+    wanted = {}
+    for folder in "a", "b", "a/deep/er":
+        (ok.path / folder).mkdir(parents=True)
+        for name in "x.txt", "y.txt":
+            (ok.path / folder / name).write_text(f"common {folder} {name}")
+            wanted[f"{folder}/{name}"] = f"common {folder} {name}".encode()
+    ok("seal", "init", "-q", "-o", "key")
+    ok("seal", "add", "-q", "-K", "key", "arch", "a", "b/")
+    ids = found(ok, "common")
+    ok("seal", "open", "-K", "key", "-o", "out", "arch", *ids)
+    assert files_below(ok.path / "out") == wanted
+    # However the path was written, nothing of it leads out of the folder.
+    (ok.path / "in").mkdir()
+    for path in (ok.path / "a" / "x.txt", "../b/x.txt", ".././a//y.txt",
+                 "../a/../b/y.txt"):
+        ok("seal", "add", "-q", "-K", "../key", "../other", path,
+           cwd=ok.path / "in")
+    ids = found(ok, "common", "other")
+    ok("seal", "open", "-K", "key", "-o", "again", "other", *ids)
+    inner = str(ok.path / "a" / "x.txt").lstrip("/")
+    assert sorted(files_below(ok.path / "again")) == \
+        sorted([inner, "b/x.txt", "a/y.txt", "b/y.txt"])
+
+
+def test_the_newest_of_a_name_wins(ok):
+    """In whatever order they are opened, and however often."""
+    ok("seal", "init", "-q", "-o", "key")
+    for i in range(3):
+        (ok.path / "letter").write_text(f"common version{i}")
+        ok("seal", "add", "-q", "-K", "key", "arch", "letter")
+    ids = [entry[0] for entry in read_index(ok.path / "arch" / "index")[2]]
+    for n, some in enumerate(itertools.permutations(ids)):
+        told = ok("seal", "open", "-K", "key", "-o", f"out{n}", "--json",
+                  "arch", stdin="\n".join(some + some[:1]))
+        assert files_below(ok.path / f"out{n}") == \
+            {"letter": b"common version2"}
+        assert [(line["id"], line["older"]) for line in
+                map(json.loads, told.lines)] == \
+            [(id_, id_ != ids[2]) for id_ in some]
+    # An old one can be had, by asking for it alone.
+    ok("seal", "open", "-K", "key", "-o", "old", "arch", ids[0])
+    assert files_below(ok.path / "old") == {"letter": b"common version0"}
+    # With a word, of those that have it.
+    ok("seal", "open", "-K", "key", "-o", "second", "-w", "version1", "arch",
+       *ids)
+    assert files_below(ok.path / "second") == {"letter": b"common version1"}
+    listed = ok("seal", "open", "-K", "key", "--names", "arch", *ids).lines
+    assert [line.endswith(", older") for line in listed] == [True, True, False]
+
+
+def test_documents_that_were_sealed_without_a_number(ok, bly):
+    """Their place in the index counts; without one nothing is chosen."""
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "arch").mkdir()
+    old = [seal(ok.path / "arch", ok.path / "key", b"letter", b"common %d" % i)
+           for i in range(3)]
+    assert ok("seal", "open", "-K", "key", "arch", old[1]).raw == b"common 1"
+    ok("seal", "open", "-K", "key", "-o", "one", "arch", old[1])
+    assert files_below(ok.path / "one") == {"letter": b"common 1"}
+    done = bly("seal", "open", "-K", "key", "-o", "none", "arch", *old)
+    assert done.status == 2 and done.err.count("newer") == 3
+    assert files_below(ok.path / "none") == {}
+    # An index as version 1 wrote it, in this order.
+    (ok.path / "x").write_text("another")
+    ok("seal", "add", "-q", "-K", "key", "arch", "x")
+    data = (ok.path / "arch" / "index").read_bytes()
+    entry = data[64:-16]
+    entries = b""
+    for id_ in (old[1], old[2], old[0]):
+        one = bytes.fromhex(id_) + entry[16:]
+        entries += one + hashlib.blake2b(one, digest_size=16).digest()
+    head = data[:32] + struct.pack("<QQ", 3, 0)
+    (ok.path / "arch" / "index").write_bytes(
+        head + hashlib.blake2b(head, digest_size=16).digest() + entries)
+    ok("seal", "open", "-K", "key", "-o", "now", "arch", *old)
+    assert files_below(ok.path / "now") == {"letter": b"common 0"}
+
+
+def test_nothing_is_replaced_and_nothing_written_outside(ok, bly):
+    (ok.path / "docs").mkdir()
+    (ok.path / "docs" / "x").write_text("common text")
+    ok("seal", "init", "-q", "-o", "key")
+    ok("seal", "add", "-q", "-K", "key", "arch", "docs/x")
+    [[id_, _, _]] = read_index(ok.path / "arch" / "index")[2]
+    outside = ok.path / "outside"
+    outside.mkdir()
+
+    def refused(says):
+        before = files_below(ok.path)
+        done = bly("seal", "open", "-K", "key", "-o", "out", "arch", id_)
+        assert done.status == 2 and done.out == "" and says in done.err
+        assert files_below(ok.path) == before
+        assert not os.listdir(outside)
+    (ok.path / "out" / "docs").mkdir(parents=True)
+    (ok.path / "out" / "docs" / "x").write_text("mine")
+    refused("left as it is")
+    (ok.path / "out" / "docs" / "x").unlink()
+    os.symlink(outside / "made", ok.path / "out" / "docs" / "x")
+    refused("left as it is")           # a link that leads nowhere
+    (ok.path / "out" / "docs" / "x").unlink()
+    (ok.path / "out" / "docs").rmdir()
+    os.symlink(outside, ok.path / "out" / "docs")
+    refused("is a link")
+    (ok.path / "out" / "docs").unlink()
+    (ok.path / "out" / "docs").write_text("a file")
+    refused("not a folder")
+    (ok.path / "out" / "docs").unlink()
+    ok("seal", "open", "-K", "key", "-o", "out", "arch", id_)
+    refused("left as it is")           # twice
+
+
+@pytest.mark.parametrize("name", [
+    b"", b".", b"..", b"/", b"/evil", b"../evil", b"a/../../evil", b"a//b",
+    b"a/", b"a/./b", b"a/..", b"nul\0evil", b"n" * 5000])
+def test_hostile_names(ok, bly, name):
+    """Whoever has the key may have sealed it."""
+    ok("seal", "init", "-q", "-o", "key")
+    (ok.path / "arch").mkdir()
+    (ok.path / "in").mkdir()
+    id_ = seal(ok.path / "arch", ok.path / "key", name, b"evil", 1)
+    before = files_below(ok.path)
+    done = bly("seal", "open", "-K", "../key", "-o", "out", "../arch", id_,
+               cwd=ok.path / "in")
+    assert done.status == 2 and len(done.err.splitlines()) == 1, done.err
+    assert files_below(ok.path) == before
+    assert os.listdir(ok.path / "in") == ["out"]
+    assert os.listdir(ok.path / "in" / "out") == []
+    assert bly("seal", "open", "-K", "key", "arch", id_).raw == \
+        (b"evil" if len(name) < 5000 else b"")
 
 
 # ---------------------------------------------------------------- bad input
@@ -308,6 +504,30 @@ def test_killed_while_adding(archive):
             child.wait()
         assert (len(read_index(archive.path / "arch" / "index")[2]) - 30) % 31 == 0
     archive("seal", "add", "-q", "-K", "key", "arch", "docs/1.txt")
+
+
+@pytest.mark.parametrize("make", [["seal", "init", "-q", "-o"], ["node", "key"]],
+                         ids=" ".join)
+def test_a_secret_takes_nobodys_place(ok, trouble, make):
+    """Not even that of a link that leads nowhere, through which the secret
+    would be written to a place that somebody else chose."""
+    (ok.path / "old").write_text("precious")
+    os.symlink("elsewhere", ok.path / "dangling")
+    os.symlink("old", ok.path / "link")
+    os.mkfifo(ok.path / "pipe")
+    (ok.path / "folder").mkdir()
+    for name in "old", "dangling", "link", "pipe", "folder":
+        trouble(*make, name, says=[name, "another name"])
+    trouble(*make, "absent/key", says="absent/key")
+    assert not (ok.path / "elsewhere").exists()
+    assert (ok.path / "old").read_text() == "precious"
+    mask = os.umask(0)
+    try:
+        ok(*make, "folder/new")
+    finally:
+        os.umask(mask)
+    made = os.stat(ok.path / "folder" / "new")
+    assert made.st_mode & 0o777 == 0o600 and made.st_size == 65
 
 
 def test_the_key_is_for_its_owner_alone(ok, bly):

@@ -68,13 +68,15 @@ int dedup_bad_input(const struct dedup_options *o, const struct input *in,
     for (size_t i = 0; i < seen->nbad && !o->strict; i++)
         warn("%s:%llu: %s; the line is kept", seen->bad[i].file,
              (unsigned long long)seen->bad[i].line, seen->bad[i].why);
-    if (seen->malformed > seen->nbad && !o->strict)
-        warn("%llu such lines in all", (unsigned long long)seen->malformed);
     if (seen->malformed && seen->malformed == seen->documents && !o->strict)
         warn("no line was of use; right, if a line is a document: --lines; "
              "if the text has another name: --text-field FIELD");
+    /* Said even with --quiet, which has no other reason for the status. */
     if (seen->malformed)
-        status = TROUBLE;
+        status = o->strict ? TROUBLE
+                           : fail("%llu malformed lines were kept; --strict "
+                                  "stops at the first",
+                                  (unsigned long long)seen->malformed);
     for (size_t i = 0; i < in->nfiles; i++) {
         const struct input_file *const f = &in->files[i];
         if (f->error[0] && in->whole)
@@ -127,7 +129,8 @@ static bool outputs_work(const struct dedup_options *o,
                 return false;
             }
         if (!output_spares(outs[i], operands->at, operands->n) ||
-            (!is_stdout(outs[i]) && !dedup_is_folder(outs[i]) &&
+            (!is_stdout(outs[i]) &&
+             !(outs[i] == o->output && dedup_is_folder(outs[i])) &&
              !output_works(outs[i], false)))
             return false;
     }

@@ -6,12 +6,12 @@
 
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/byte_order.h"
 #include "io/files.h"
 #include "io/hex.h"
+#include "io/new_file.h"
 #include "report/say.h"
 
 #ifdef BLY_SODIUM
@@ -20,35 +20,18 @@
 
 #define SECURE_MAGIC "blyring"
 
-struct new_secret {
-    const char *text;
-    size_t n;
-};
-
-static bly_status secret_text(const void *what, bly_put *put, void *ctx)
-{
-    const struct new_secret *const s = what;
-    return put(ctx, s->text, s->n) ? BLY_OK : BLY_EIO;
-}
-
 bool secure_make(const char *path)
 {
     unsigned char key[SECURE_SECRET];
     char text[2 * SECURE_SECRET + 1];
-    if (access(path, F_OK) == 0)
-        return !fail("%s: there is a file of that name; right: another name",
-                     path);
     if (getrandom(key, sizeof key, 0) != sizeof key)
         return !fail("the system has no random numbers");
     hex_put(key, sizeof key, text);
     text[sizeof text - 1] = '\n';
-    const mode_t mask = umask(077);
-    const struct new_secret what = { text, sizeof text };
-    const int status = file_save(path, secret_text, &what);
-    umask(mask);
+    const bool made = secret_make(path, text, sizeof text);
     explicit_bzero(key, sizeof key);
     explicit_bzero(text, sizeof text);
-    return status == YES;
+    return made;
 }
 
 bool secure_read(const char *path, struct secure_secret *out)

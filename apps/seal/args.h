@@ -28,6 +28,7 @@ struct opened_report {
     char id[33];
     bly_bytes name;
     uint64_t bytes;
+    bool older;
 };
 
 extern const struct field sealed_fields[], searched_fields[], opened_fields[];

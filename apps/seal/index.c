@@ -105,6 +105,7 @@ static const char *read_entry(struct sealed_index *x, int fd, uint64_t *left)
         return "cut off";
     *left -= ENTRY_HEADER + SUM_BYTES;
     memcpy(e.id, head, DOCUMENT_ID_BYTES);
+    e.number = x->n + 1;
     e.m = get_le(head + DOCUMENT_ID_BYTES, 8);
     const uint64_t nbytes = bits_bytes(e.m);
     if (e.m == 0 || nbytes > *left)

@@ -7,12 +7,12 @@
  */
 #define _GNU_SOURCE
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps/seal/seal.h"
 #include "io/files.h"
 #include "io/hex.h"
+#include "io/new_file.h"
 #include "report/say.h"
 
 #define KEY_DIGITS (2 * SEAL_KEY_BYTES)
@@ -20,46 +20,18 @@
 
 enum { FOR_STREAM = 1, FOR_WORDS, FOR_ID };
 
-struct new_key {
-    const char *path;
-    const char *text;
-    bool *taken;
-};
-
-/* Under the lock of the file: of two who make it at once, one is told. */
-static bly_status new_key_write(const void *what, bly_put *put, void *ctx)
-{
-    const struct new_key *const k = what;
-    struct stat s;
-    *k->taken = lstat(k->path, &s) == 0;
-    if (*k->taken)
-        return BLY_EREFUSED;
-    return put(ctx, k->text, KEY_DIGITS + 1) ? BLY_OK : BLY_EIO;
-}
-
 bool keys_make(const char *path)
 {
     unsigned char secret[SEAL_KEY_BYTES];
     char text[KEY_DIGITS + 1];
-    bool taken = false;
     sodium_mlock(secret, sizeof secret);
     randombytes_buf(secret, sizeof secret);
     hex_put(secret, sizeof secret, text);
     text[KEY_DIGITS] = '\n';
-    const mode_t mask = umask(077);
-    const struct new_key k = { path, text, &taken };
-    const bly_status status =
-        bly_file_save(path, wait_for_lock, NULL, new_key_write, &k);
-    umask(mask);
+    const bool made = secret_make(path, text, sizeof text);
     sodium_munlock(secret, sizeof secret); /* wipes */
     explicit_bzero(text, sizeof text);
-    if (taken)
-        fail("%s: there is a file of that name, and what was sealed with a "
-             "key can be opened by no other; right: another name",
-             path);
-    else if (status)
-        fail_library();
-    return status == BLY_OK;
+    return made;
 }
 
 bool keys_open(const char *path, struct seal_keys *k)

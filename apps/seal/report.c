@@ -24,8 +24,12 @@ const struct field searched_fields[] = {
 
 const struct field opened_fields[] = {
     FIELD(struct opened_report, id, NONE, "the document"),
-    FIELD(struct opened_report, name, NONE, "the name it had"),
+    FIELD(struct opened_report, name, NONE,
+          "the name it had, with its folders"),
     FIELD(struct opened_report, bytes, BYTES, "of its text"),
+    FIELD(struct opened_report, older, NONE,
+          "a newer document of that name was opened too; -o does not write "
+          "this one"),
     { 0 },
 };
 

@@ -8,7 +8,8 @@
  *
  *     zindex.c   the filters        word_set.c words that were seen
  *     sealed.c   the documents      index.c    the file of filters
- *     key.c      the secret         verbs.c    init add trapdoor search open
+ *     key.c      the secret         verbs.c    init add trapdoor search
+ *     open.c     the verb open
  */
 #ifndef BLY_SEAL_H
 #define BLY_SEAL_H
@@ -23,6 +24,10 @@
 typedef int seal_verb(const struct seal_args *args,
                       const struct list *operands);
 seal_verb seal_init, seal_add, seal_trapdoor, seal_search, seal_open;
+
+/* Make a folder for its owner alone, unless something has that name; it lasts.
+ * False, with the reason printed. */
+bool private_folder(const char *path);
 
 /* ------------------------------------------------------------------ secrets */
 
@@ -65,18 +70,27 @@ struct entry {
     unsigned char id[DOCUMENT_ID_BYTES];
     uint64_t m;
     unsigned char *bits; /* (m + 7) / 8 bytes */
+    uint64_t number;     /* counted from 1 as they were added */
 };
 
-/* Seal the document in path into folder and make its filter, for r probes.
- * False, with the reason printed; entry->bits is the caller's. */
+/* Seal the document in path into folder and make its filter, for r probes;
+ * entry->number is given. False, with the reason printed; entry->bits is the
+ * caller's. */
 bool document_seal(const struct seal_keys *k, const char *folder,
                    const char *path, unsigned r, struct entry *entry);
 
-/* Open a sealed document: hand on its name and then its text, piece by piece.
+/* What a document begins with. */
+struct document_head {
+    bly_bytes name;
+    uint64_t number, bytes; /* 0: sealed without one; of its text */
+};
+
+/* Open a sealed document: hand on its head, and then its text, piece by piece.
  * False, with the reason printed, if it is not what was sealed: what was handed
- * on until then must not be used. */
+ * on until then must not be used. False without a word if one of the functions
+ * returned false. */
 struct opened {
-    bool (*name)(void *ctx, bly_bytes name);
+    bool (*head)(void *ctx, const struct document_head *head);
     bool (*text)(void *ctx, const char *text, size_t n);
     void *ctx;
 };

@@ -2,7 +2,7 @@
  * sealed.c - documents, sealed and opened
  *
  *     0   8  "BLYSEALD"
- *     8   4  version, 1; 4 bytes of zeros
+ *     8   4  version, 2; 4 bytes of zeros
  *    16   8  which key
  *    24  16  id of the document
  *    40  24  the beginning of the stream
@@ -13,10 +13,18 @@
  * bytes before it are authenticated with the first. Inside:
  *
  *     4 bytes  length of the name      8 bytes  length of the text
+ *     8 bytes  number of the document
  *     the name, the text, and zeros up to a multiple of 1024
  *
- * so that the length of a file tells that of the text only roughly. From that
- * length alone comes the number of words that the filter is filled for.
+ * Documents are numbered from 1 as they are added: of two of one name, the one
+ * with the larger number is the newer. The number stands here so that whoever
+ * holds the archive cannot pass an old one off as new. In version 1 it is
+ * missing. The name has the folders that the file was found by, and never leads
+ * up.
+ *
+ * The padding is there so that the length of a file tells that of the text only
+ * roughly. From that length alone comes the number of words that the filter is
+ * filled for.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,13 +42,14 @@
 #include "report/show.h"
 
 #define SEALED_MAGIC "BLYSEALD"
-#define SEALED_VERSION 1
+#define SEALED_VERSION 2
 #define SEALED_HEADER 64
 #define SEALED_NAMED 40 /* bytes before the stream's own beginning */
 #define PIECE ((size_t)16 * 1024)
 #define PIECE_MORE crypto_secretstream_xchacha20poly1305_ABYTES
 #define TAG_LAST crypto_secretstream_xchacha20poly1305_TAG_FINAL
-#define INSIDE_HEADER 12
+#define INSIDE_HEADER 20
+#define INSIDE_HEADER_1 12 /* of version 1: without a number */
 #define PADDED_TO 1024
 #define NAME_MOST 4096
 
@@ -74,7 +83,8 @@ static uint64_t padded(uint64_t n)
 
 struct sealing {
     const struct seal_keys *k;
-    const char *path, *name;
+    const char *path;
+    char *name;
     int fd;
     uint64_t nbytes, ninside; /* of the text; of all that is inside */
     unsigned r;
@@ -107,6 +117,7 @@ static bool inside(struct sealing *s, uint64_t at, unsigned char *to, size_t n)
     const size_t nname = strlen(s->name);
     put_le(head, nname, 4);
     put_le(head + 4, s->nbytes, 8);
+    put_le(head + 12, s->entry->number, 8);
     const uint64_t text = INSIDE_HEADER + nname, end = text + s->nbytes;
     for (size_t i = 0; i < n;) {
         const uint64_t here = at + i;
@@ -198,22 +209,51 @@ static bool seal_fd(struct sealing *s, const char *folder)
     return ok;
 }
 
+/* The name of a document: its path as it was given, without what leads away
+ * from the folder it is opened in. So "/a/b" and "./a//b" are "a/b", and so is
+ * "../c/../a/b", of which only what follows the last ".." counts. The caller
+ * frees it. */
+static char *stored_name(const char *path)
+{
+    char *const name = malloc(strlen(path) + 1);
+    size_t n = 0;
+    while (name && *path) {
+        const size_t len = strcspn(path, "/");
+        if (len == 2 && path[0] == '.' && path[1] == '.') {
+            n = 0;
+        } else if (len && !(len == 1 && path[0] == '.')) {
+            if (n)
+                name[n++] = '/';
+            memcpy(name + n, path, len);
+            n += len;
+        }
+        path += len + (path[len] == '/');
+    }
+    if (name)
+        name[n] = '\0';
+    return name;
+}
+
 bool document_seal(const struct seal_keys *k, const char *folder,
                    const char *path, unsigned r, struct entry *entry)
 {
-    const char *const slash = strrchr(path, '/');
-    struct sealing s = { .k = k,
-                         .path = path,
-                         .name = slash ? slash + 1 : path,
-                         .r = r,
-                         .entry = entry };
+    struct sealing s = { .k = k, .path = path, .r = r, .entry = entry };
     entry->bits = NULL;
     randombytes_buf(entry->id, DOCUMENT_ID_BYTES);
+    s.name = stored_name(path);
+    if (!s.name)
+        return !fail("out of memory");
+    bool ok = false;
     s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s.fd < 0)
-        return !fail_path(path, errno);
-    const bool ok = seal_fd(&s, folder);
-    close(s.fd);
+        fail_path(path, errno);
+    else if (!s.name[0] || strlen(s.name) > NAME_MOST)
+        fail("%s: a document needs a name of 1 to %d bytes", path, NAME_MOST);
+    else
+        ok = seal_fd(&s, folder);
+    if (s.fd >= 0)
+        close(s.fd);
+    free(s.name);
     word_set_free(&s.words);
     explicit_bzero(&s.cutter, sizeof s.cutter);
     return ok;
@@ -223,32 +263,44 @@ bool document_seal(const struct seal_keys *k, const char *folder,
 
 struct opening {
     const struct opened *to;
+    const char *path;
+    size_t header; /* bytes before the name */
     unsigned char head[INSIDE_HEADER + NAME_MOST];
     size_t nhead;  /* of header and name, so far */
     uint64_t left; /* of the text */
     bool named;
 };
 
+/* How many bytes header and name have; only the header's, until that is there.
+ */
+static size_t head_bytes(const struct opening *o)
+{
+    return o->nhead < o->header ? o->header
+                                : o->header + (size_t)get_le(o->head, 4);
+}
+
 /* Some bytes of what was inside, in their order. */
 static bool take_inside(struct opening *o, const unsigned char *at, size_t n)
 {
     while (!o->named && n) {
-        const size_t want = o->nhead < INSIDE_HEADER
-                                ? INSIDE_HEADER
-                                : INSIDE_HEADER + (size_t)get_le(o->head, 4);
-        if (want > sizeof o->head)
-            return false;
-        if (o->nhead < want) {
-            o->head[o->nhead++] = *at++;
-            n--;
-        }
-        if (o->nhead < INSIDE_HEADER ||
-            o->nhead < INSIDE_HEADER + (size_t)get_le(o->head, 4))
+        const size_t want = head_bytes(o);
+        if (want > o->header + NAME_MOST)
+            return !fail("%s: not as it was sealed", o->path);
+        const size_t some = want - o->nhead < n ? want - o->nhead : n;
+        memcpy(o->head + o->nhead, at, some);
+        o->nhead += some;
+        at += some;
+        n -= some;
+        if (o->nhead < head_bytes(o))
             continue;
         o->named = true;
-        o->left = get_le(o->head + 4, 8);
-        if (!o->to->name(o->to->ctx, (bly_bytes){ o->head + INSIDE_HEADER,
-                                                  o->nhead - INSIDE_HEADER }))
+        const struct document_head head = {
+            { o->head + o->header, o->nhead - o->header },
+            o->header > INSIDE_HEADER_1 ? get_le(o->head + 12, 8) : 0,
+            get_le(o->head + 4, 8),
+        };
+        o->left = head.bytes;
+        if (!o->to->head(o->to->ctx, &head))
             return false;
     }
     const size_t some = o->left < n ? (size_t)o->left : n;
@@ -262,11 +314,13 @@ static bool open_fd(const struct seal_keys *k, int fd, const char *path,
     unsigned char header[SEALED_HEADER];
     unsigned char plain[PIECE], sealed[PIECE + PIECE_MORE];
     stream_state state;
-    struct opening o = { .to = to };
+    struct opening o = { .to = to, .path = path, .header = INSIDE_HEADER };
     if (read_all(fd, header, sizeof header) != (int64_t)sizeof header ||
         memcmp(header, SEALED_MAGIC, 8) != 0)
         return !fail("%s: not a sealed document", path);
-    if (get_le(header + 8, 4) != SEALED_VERSION)
+    if (get_le(header + 8, 4) == 1)
+        o.header = INSIDE_HEADER_1;
+    else if (get_le(header + 8, 4) != SEALED_VERSION)
         return !fail("%s: sealed by a newer bloomery", path);
     if (sodium_memcmp(header + 16, k->id, KEY_ID_BYTES) != 0)
         return !fail("%s: sealed with another key", path);

@@ -1,5 +1,5 @@
 /*
- * verbs.c - bloomery seal init, add, trapdoor, search, open
+ * verbs.c - bloomery seal init, add, trapdoor, search
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,12 +37,20 @@ int seal_init(const struct seal_args *args, const struct list *operands)
 
 /* --------------------------------------------------------------------- add */
 
+bool private_folder(const char *path)
+{
+    const mode_t mask = umask(077);
+    const bly_status st = bly_folder_make(path);
+    umask(mask);
+    return !st || !fail_library();
+}
+
 /* One process at a time changes an archive. The descriptor holds the lock;
  * negative, with the reason printed. */
 static int archive_lock(const char *folder)
 {
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return fail_path(folder, errno), -1;
+    if (!private_folder(folder))
+        return -1;
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return fail_path(folder, errno), -1;
@@ -77,25 +85,46 @@ static uint64_t file_bytes(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+/* The numbers from 0 to n - 1 in an order by chance; NULL without memory. */
+static size_t *any_order(size_t n)
+{
+    size_t *const order = malloc(n * sizeof *order);
+    for (size_t i = 0; order && i < n; i++) {
+        uint64_t chance;
+        randombytes_buf(&chance, sizeof chance);
+        const size_t j = (size_t)(chance % (i + 1));
+        order[i] = i;
+        order[i] = order[j];
+        order[j] = i;
+    }
+    return order;
+}
+
+/* Seal files in any order: in their own, which is that of their names, the
+ * index would tell its holder something about these. Their numbers, which are
+ * sealed with them, keep it. */
 static bool add_files(const struct seal_keys *k, const char *folder,
                       const struct list *files, struct sealed_index *x,
                       struct sealed_report *told)
 {
-    for (size_t i = 0; i < files->n; i++) {
-        struct entry e;
-        told->bytes += file_bytes(files->at[i]);
-        if (!document_seal(k, folder, files->at[i], x->r, &e)) {
-            free(e.bits);
-            return false;
+    const uint64_t before = x->n;
+    size_t *const order = any_order(files->n);
+    bool ok = order || !fail("out of memory");
+    for (size_t i = 0; i < files->n && ok; i++) {
+        const char *const path = files->at[order[i]];
+        struct entry e = { .number = before + order[i] + 1 };
+        told->bytes += file_bytes(path);
+        ok = document_seal(k, folder, path, x->r, &e);
+        if (ok) {
+            told->index_bytes += (e.m + 7) / 8;
+            ok = index_put(x, &e) || !fail("out of memory");
         }
-        told->index_bytes += (e.m + 7) / 8;
-        if (!index_put(x, &e)) {
+        if (!ok)
             free(e.bits);
-            return !fail("out of memory");
-        }
         progress_at(i + 1, i + 1, files->n);
     }
-    return true;
+    free(order);
+    return ok;
 }
 
 static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
@@ -260,159 +289,5 @@ int seal_search(const struct seal_args *args, const struct list *operands)
         index_free(&x);
     }
     free(doors);
-    return status;
-}
-
-/* -------------------------------------------------------------------- open */
-
-/* What becomes of a document that is opened. */
-struct reader {
-    const struct seal_args *args;
-    bly_bytes word; /* it must have this one, if there are bytes in it */
-    bool has;
-    struct word_cutter cutter;
-    bly_draft *to;
-    char name[4097];
-    size_t nname;
-    uint64_t nbytes;
-    bool writes; /* not: it is only looked into */
-};
-
-static bool reader_word(void *ctx, bly_bytes word)
-{
-    struct reader *const r = ctx;
-    r->has |=
-        word.len == r->word.len && memcmp(word.ptr, r->word.ptr, word.len) == 0;
-    return true;
-}
-
-static bool reader_name(void *ctx, bly_bytes name)
-{
-    struct reader *const r = ctx;
-    r->nname = name.len < sizeof r->name ? name.len : sizeof r->name - 1;
-    memcpy(r->name, name.ptr, r->nname);
-    r->name[r->nname] = '\0';
-    if (!r->writes || !r->args->output)
-        return true;
-    char *path;
-    if (memchr(r->name, '/', r->nname) || strlen(r->name) != r->nname ||
-        r->nname == 0 || strcmp(r->name, ".") == 0 ||
-        strcmp(r->name, "..") == 0)
-        return !fail("'%s' is no name for a file", show_name(r->name));
-    if (asprintf(&path, "%s/%s", r->args->output, r->name) < 0)
-        return !fail("out of memory");
-    const bool ok = bly_draft_new(path, wait_for_lock, NULL, &r->to) == BLY_OK;
-    free(path);
-    return ok || !fail_library();
-}
-
-static bool reader_text(void *ctx, const char *text, size_t n)
-{
-    struct reader *const r = ctx;
-    r->nbytes += n;
-    if (!r->writes)
-        return words_cut(&r->cutter, text, n);
-    if (r->to)
-        return bly_draft_put(r->to, text, n) || !fail_library();
-    const int error = out_write(text, n);
-    return !error || !fail_path("standard output", error);
-}
-
-/* Does the document have the word? Read once for that, before it is read to be
- * written. */
-static bool has_word(struct reader *r, const struct seal_keys *k,
-                     const char *folder, const unsigned char *id, bool *ok)
-{
-    r->cutter = (struct word_cutter){ .each = reader_word, .ctx = r };
-    r->has = false;
-    r->nbytes = 0;
-    r->writes = false;
-    *ok = document_open(k, folder, id,
-                        &(struct opened){ reader_name, reader_text, r }) &&
-          words_end(&r->cutter);
-    return r->has;
-}
-
-static int open_one(struct reader *r, const struct seal_keys *k,
-                    const char *folder, const char *text, uint64_t *nopened)
-{
-    struct opened_report told = { 0 };
-    unsigned char id[DOCUMENT_ID_BYTES] = { 0 };
-    bool ok = true;
-    if (!id_read(text, id))
-        return fail("'%s' is not the id of a document, of 32 digits",
-                    show_name(text));
-    if ((r->word.len || r->args->names) && !has_word(r, k, folder, id, &ok) &&
-        r->word.len)
-        return ok ? YES : TROUBLE;
-    if (ok && !r->args->names) {
-        r->nbytes = 0;
-        r->writes = true;
-        ok = document_open(k, folder, id,
-                           &(struct opened){ reader_name, reader_text, r });
-        if (r->to && !ok)
-            bly_draft_abandon(r->to);
-        else if (r->to && bly_draft_commit(r->to))
-            ok = !fail_library();
-        r->to = NULL;
-    }
-    if (!ok)
-        return TROUBLE;
-    ++*nopened;
-    memcpy(told.id, text, ID_TEXT);
-    told.name = (bly_bytes){ r->name, r->nname };
-    told.bytes = r->nbytes;
-    if ((r->args->names || r->args->output) && !quiet)
-        report(stdout, r->args->json, opened_fields, &told,
-               "{id}  {name}, {bytes}\n");
-    return YES;
-}
-
-static int open_from(struct reader *r, const struct seal_keys *k,
-                     const struct list *operands)
-{
-    const char *const folder = operands->at[0];
-    uint64_t nopened = 0;
-    int status = YES;
-    struct stat st;
-    /* Without an id nothing of it is opened, and a slip would go unseen. */
-    if (stat(folder, &st) != 0)
-        return fail_path(folder, errno);
-    if (!S_ISDIR(st.st_mode))
-        return fail("%s: not an archive, which is a folder; right: bloomery "
-                    "seal open -K KEY ARCHIVE ID",
-                    show_name(folder));
-    for (size_t i = 1; i < operands->n; i++)
-        if (open_one(r, k, folder, operands->at[i], &nopened) != YES)
-            status = TROUBLE;
-    char line[256];
-    while (operands->n == 1 && fgets(line, sizeof line, stdin)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[0] && open_one(r, k, folder, line, &nopened) != YES)
-            status = TROUBLE;
-    }
-    return status != YES ? status : nopened ? YES : NO;
-}
-
-int seal_open(const struct seal_args *args, const struct list *operands)
-{
-    char room[BLY_KEY_ROOM(WORD_BYTES)];
-    struct reader r = { .args = args };
-    struct seal_keys k;
-    if (args->names && args->output)
-        return fail("--names and -o exclude each other: names alone, or "
-                    "documents");
-    if (args->json && !args->names && !args->output)
-        return fail("--json goes with --names or -o; the documents have "
-                    "standard output for themselves");
-    if (args->word && !word_only(args->word, room, &r.word))
-        return fail("'%s' is not one word: letters and digits are",
-                    show_name(args->word));
-    if (args->output && mkdir(args->output, 0700) != 0 && errno != EEXIST)
-        return fail_path(args->output, errno);
-    if (!keys_open(args->key, &k))
-        return TROUBLE;
-    const int status = open_from(&r, &k, operands);
-    keys_close(&k);
     return status;
 }

@@ -33,6 +33,8 @@
  * forgotten by all after `depth` rounds, loops or not: nothing counts to
  * infinity.
  */
+#include <string.h>
+
 #include "core/bits.h"
 #include "core/bytes.h"
 #include "core/cells.h"
@@ -114,11 +116,12 @@ bly_status bly_node_tell_sized(bly_node *v, const char *link, bly_put *put,
     bly_edge *const e = bly_node_edge(v, link);
     if (!e)
         return BLY_EINVAL;
-    bly_news news = { .asks = e->lost,
-                      .whole = !e->told || e->asked,
-                      .life = v->life,
-                      .from = e->told_version,
-                      .to = e->told_version };
+    bly_news news;
+    memset(&news, 0, sizeof news); /* what lies between fields too */
+    news.asks = e->lost;
+    news.whole = !e->told || e->asked;
+    news.life = v->life;
+    news.from = news.to = e->told_version;
     bly_filter *now = NULL, *empty = NULL;
     bly_status st = BLY_OK;
     uint64_t nlevels = v->depth; /* a zero for each */
@@ -177,11 +180,12 @@ static bly_status news_read(const bly_node *v, const unsigned char *at,
             bly_hash(bly_node_hasher(v), at, n - NEWS_SUM))
         return bly_fail(BLY_EFORMAT, "the message is damaged");
     const unsigned flags = at[NEWS_AT_FLAGS];
-    *out = (bly_news){ .asks = (flags & NEWS_ASKS) != 0,
-                       .life = bly_load64(at + NEWS_AT_LIFE),
-                       .from = bly_load64(at + NEWS_AT_FROM),
-                       .to = bly_load64(at + NEWS_AT_TO),
-                       .bytes = n };
+    memset(out, 0, sizeof *out); /* what lies between fields too */
+    out->asks = (flags & NEWS_ASKS) != 0;
+    out->life = bly_load64(at + NEWS_AT_LIFE);
+    out->from = bly_load64(at + NEWS_AT_FROM);
+    out->to = bly_load64(at + NEWS_AT_TO);
+    out->bytes = n;
     out->whole = !out->from;
     if ((flags & ~NEWS_ASKS) || at[NEWS_AT_DEPTH] != v->depth ||
         bly_load16(at + NEWS_AT_ZERO) || !out->life || !out->to ||
