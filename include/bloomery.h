@@ -924,6 +924,13 @@ BLY_SIZED(bly_status, bly_convert, bly_spec,
  * takes. */
 typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
 
+/* Describe in out, with a NUL behind it, the process that holds the lock of a
+ * file, such as "process 1234 (rsync)". Anybody who may read a file can hold
+ * its lock, so a wait should have a limit, and a message should name the
+ * holder. The length, less than nbytes; 0 and an empty text if nobody is known
+ * to hold it, as on systems other than Linux. */
+size_t bly_lock_holder(const char *path, char *out, size_t nbytes);
+
 /* What bly_map() compares with its checksums, apart from headers, which are
  * always checked. A file of more than 64 MiB has a checksum for each block of
  * 64 KiB, unless it was written before the format had them (version 1). */
