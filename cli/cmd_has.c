@@ -203,19 +203,19 @@ static double rate_of(const bly_filter *f, bool *bound)
     bly_stats s;
     bly_peek(f, &s);
     *bound = s.bytes > HAS_STAT_BYTES;
-    if (*bound)
-        return s.fpr_at_capacity;
-    bly_stat(f, &s);
-    return s.fpr_now;
+    if (!*bound)
+        bly_stat(f, &s);
+    /* The rate of a filter of ranges is that of long ones. */
+    const double point = fact_value(&s, "point_rate");
+    return !isnan(point) ? point : *bound ? s.fpr_at_capacity : s.fpr_now;
 }
 
 /* Of n keys that were asked, `maybe` may be in it: about how many of these are
- * not? Those that are not are hit at the rate p, which gives
- * maybe = in + p (n - in). */
+ * not? Those that are not are hit at the rate p: maybe = in + p (n - in), of
+ * which the second part is wanted. */
 static double mistakes_of(double n, double maybe, double p)
 {
-    const double in = (maybe - p * n) / (1 - p);
-    return in <= 0 ? maybe : maybe - in;
+    return isnan(p) ? NAN : fmin(maybe, p * (n - maybe) / (1 - p));
 }
 
 /* Where few keys are in a filter, many of those that are printed are not; who

@@ -440,6 +440,11 @@ typedef struct bly_hasher { /* final */
 #define BLY_HASH_ORDERED_BYTES 4
 #define BLY_HASH_ORDERED_INTS 5
 
+/* The same for text whose keys all begin alike (bly_builder_beginning()): the
+ * eight bytes behind that count. A key that begins otherwise gets a random
+ * number, which is in the filter at the rate of single keys. */
+#define BLY_HASH_ORDERED_TAILS 7
+
 /* The hasher of filters whose keys come in groups (bly_builder_groups()): a key
  * is the name of its group, a tab, and its name within the group. Such a hasher
  * uses a table of the filter or builder that it belongs to, and is valid only
@@ -725,6 +730,15 @@ typedef struct bly_group { /* final */
  * bits. */
 bly_status bly_builder_groups(bly_builder *b, const bly_group *groups,
                               size_t n);
+
+/* Announce that all keys begin with this text, for a kind with RANGE whose keys
+ * are text or bytes (BLY_HASH_ORDERED_TAILS). Of a key such a filter keeps no
+ * more than eight bytes, and these are now the ones behind the beginning: keys
+ * with a long one in common would otherwise be one key. Call this once, before
+ * the hasher is used; an empty text changes nothing. A key that is added and
+ * begins otherwise is not found later. Filters combine only if their beginnings
+ * agree. BLY_ERANGE for more than 65535 bytes. */
+bly_status bly_builder_beginning(bly_builder *b, const void *text, size_t len);
 
 /* Make the filter of all the keys taken, using up to nthreads threads (0: one
  * per processor). Call it once, when no thread adds keys any more. Afterwards
