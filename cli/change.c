@@ -54,7 +54,9 @@ int change_keys(struct change *c, const struct list *operands)
         return TROUBLE;
     const int foreign =
         c->format_can ? foreign_changes(path, c->foreign, c->format_can) : 0;
-    if (foreign < 0 || !keys_input(c->keys, operands, &r.in))
+    struct keys keys = *c->keys;
+    keys.changes = true;
+    if (foreign < 0 || !keys_input(&keys, operands, &r.in))
         return TROUBLE;
     bool ok;
     const bly_access how = { .secret = secret_read(c->keys->key_file, &ok),

@@ -94,6 +94,7 @@ static int add_run(struct list *operands)
         can_change(path)
             ? foreign_changes(path, &add_args.foreign, BLY_FORMAT_ADD)
             : -1;
+    add_args.keys.changes = true;
     if (foreign < 0 || !keys_input(&add_args.keys, operands, &a.in))
         return TROUBLE;
     bool ok;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/beginning.h"
 #include "cli/others.h"
 #include "cli/rows.h"
 #include "io/building.h"
@@ -39,13 +40,21 @@ static bly_status build_batch(struct job *job, struct batch *b)
 
 /* Read all keys into b and make the filter of them; NULL, with the reason
  * printed. */
-static bly_filter *build_filter(bly_builder *b, struct job *job,
-                                const struct list *inputs, bool sized)
+static bly_filter *build_filter(bly_builder *b, const bly_spec *spec,
+                                struct job *job, const struct list *inputs,
+                                struct beginning *begins)
 {
     struct input in;
+    const bool sized = is_sized(spec), told = quiet;
     if (!keys_files(&build_args.keys, inputs->at, inputs->n, &in))
         return NULL;
+    if (!beginning_find(&in, spec, job->nthreads, b, begins)) {
+        input_close(&in);
+        return NULL;
+    }
+    quiet |= begins->keys > 0; /* the first reading said it */
     const bly_status st = pipeline_run(job, &in);
+    quiet = told;
     input_close(&in);
     if (st) {
         fail("%s", job->error);
@@ -233,7 +242,8 @@ static int build_run(struct list *operands)
     }
     job.hasher = bly_builder_hasher(b);
     job.ctx = b;
-    bly_filter *const f = build_filter(b, &job, operands, is_sized(&spec));
+    struct beginning begins;
+    bly_filter *const f = build_filter(b, &spec, &job, operands, &begins);
     const bool estimated = bly_builder_estimated(b);
     bly_builder_free(b);
     if (!f)
@@ -245,8 +255,10 @@ static int build_run(struct list *operands)
     bly_stats s;
     const int status =
         built_save(f, &how, &job, build_args.others.nkeys, estimated, &s);
-    if (status == YES && !quiet)
+    if (status == YES && !quiet) {
         others_warn(&build_args.others, &s);
+        beginning_warn(&begins, build_args.output, &s);
+    }
     return status;
 }
 

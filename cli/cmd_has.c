@@ -183,13 +183,58 @@ static bool has_form_begin(struct job *job, struct input *in, bool parts)
 
 struct answered {
     uint64_t asked, maybe;
+    double by_mistake;
 };
 
 static const struct field answered_fields[] = {
     FIELD(struct answered, asked, NONE, "keys that were asked for"),
     FIELD(struct answered, maybe, NONE, "of them, those that may be in it"),
+    FIELD(struct answered, by_mistake, MAYBE,
+          "of those, about how many are not in it: from the filter's rate"),
     { 0 },
 };
+
+/* The rate of false positives among keys, and whether that is only a bound: all
+ * of a large filter would have to be read. NAN: not known. */
+#define HAS_STAT_BYTES ((uint64_t)64 << 20)
+
+static double rate_of(const bly_filter *f, bool *bound)
+{
+    bly_stats s;
+    bly_peek(f, &s);
+    *bound = s.bytes > HAS_STAT_BYTES;
+    if (!*bound)
+        bly_stat(f, &s);
+    /* The rate of a filter of ranges is that of long ones. */
+    const double point = fact_value(&s, "point_rate");
+    return !isnan(point) ? point : *bound ? s.fpr_at_capacity : s.fpr_now;
+}
+
+/* Of n keys that were asked, `maybe` may be in it: about how many of these are
+ * not? Those that are not are hit at the rate p: maybe = in + p (n - in), of
+ * which the second part is wanted. */
+static double mistakes_of(double n, double maybe, double p)
+{
+    return isnan(p) ? NAN : fmin(maybe, p * (n - maybe) / (1 - p));
+}
+
+/* Where few keys are in a filter, many of those that are printed are not; who
+ * looks for a handful among millions of lines, or for something that is never
+ * there, must be told. */
+#define MISTAKES_SHARE 0.1 /* of what is printed: more is told */
+
+static void tell_mistakes(const struct answered *r, double rate, bool bound)
+{
+    if (!(r->by_mistake >= 1 &&
+          r->by_mistake >= MISTAKES_SHARE * (double)r->maybe))
+        return;
+    const double n = (double)r->asked;
+    note("%llu of %llu keys may be in it; %s %.0f of them by mistake (%s). "
+         "Build it with -p %g%% to make that rare",
+         (unsigned long long)r->maybe, (unsigned long long)r->asked,
+         bound ? "up to" : "about", r->by_mistake, show_rate(rate),
+         100 * pow(10, floor(-log10(n))));
+}
 
 /* FILE:COUNT, for each file that could be read. */
 static void report_by_file(const struct input *in)
@@ -206,11 +251,15 @@ static void report_by_file(const struct input *in)
     block_free(&line);
 }
 
-static int has_report(const struct job *job, const struct input *in)
+/* rate: of false positives; NAN if it is not known. */
+static int has_report(const struct job *job, const struct input *in,
+                      double rate, bool bound)
 {
-    const struct answered r = { job->nkeys, has_args.invert
-                                                ? job->nkeys - job->npicked
-                                                : job->npicked };
+    struct answered r = { job->nkeys,
+                          has_args.invert ? job->nkeys - job->npicked
+                                          : job->npicked,
+                          NAN };
+    r.by_mistake = mistakes_of((double)r.asked, (double)r.maybe, rate);
     const bool counts = has_args.count && !has_args.list && !quiet;
     /* A total without what could not be read would be taken for the whole. */
     const bool whole = counts && !in->trouble;
@@ -220,6 +269,9 @@ static int has_report(const struct job *job, const struct input *in)
         report_by_file(in);
     else if (whole)
         printf("%llu\n", (unsigned long long)job->npicked);
+    if (in->nfiles && !has_args.invert && !has_args.list &&
+        !(whole && has_args.json))
+        tell_mistakes(&r, rate, bound);
     return job->trouble && !(quiet && job->npicked) ? TROUBLE
            : job->npicked                           ? YES
                                                     : NO;
@@ -237,8 +289,13 @@ static int has_foreign(struct foreign_file *file, const struct list *operands,
             has_args.parts && job->writes ? has_parts_batch : has_foreign_batch;
         job->ctx = file->f;
         job->path = operands->at[0];
+        /* Each of several filters errs at a rate of its own. */
+        bly_foreign_stats s = { .fpr_now = NAN };
+        if (bly_foreign_nparts(file->f) == 1)
+            bly_foreign_stat(file->f, BLY_WHOLE, &s);
+        const double rate = s.fpr_now;
         status = pipeline_run(job, &in) ? fail("%s", job->error)
-                                        : has_report(job, &in);
+                                        : has_report(job, &in, rate, false);
     }
     input_close(&in);
     return status;
@@ -275,7 +332,9 @@ static int has_own(const struct list *operands, const struct keys *keys,
     }
     const bool ok =
         has_form_begin(job, &in, false) && ask_run(f, operands, &in, job);
-    const int status = ok ? has_report(job, &in) : TROUBLE;
+    bool bound = false;
+    const double rate = ok && !ranges ? rate_of(f, &bound) : NAN;
+    const int status = ok ? has_report(job, &in, rate, bound) : TROUBLE;
     if (ok)
         warn_likely(operands->at[0], f,
                     has_args.invert ? job->npicked : job->nkeys - job->npicked);
@@ -288,7 +347,7 @@ static int has_own(const struct list *operands, const struct keys *keys,
 static int has_ranges(const struct list *operands, struct job *job)
 {
     const size_t n = has_args.ranges.n;
-    struct list all = { calloc(n + 1, sizeof(char *)), n + 1, 1 };
+    struct list all = { calloc(n + 1, sizeof(char *)), n + 1, n };
     if (!all.at)
         return fail("out of memory");
     all.at[0] = operands->at[0];
@@ -405,7 +464,7 @@ static const struct opt has_options[] = {
          "of the filter"),
     FLAG("json", 0, has_args.json,
          "print an object for each key instead of its line; with -c one of "
-         "them, {\"asked\":N,\"maybe\":M}"),
+         "them, {\"asked\":N,\"maybe\":M,\"by_mistake\":F}"),
     { 0 },
 };
 
@@ -415,8 +474,8 @@ static const struct example has_examples[] = {
       "the words of a letter that are not in the dictionary" },
     { "bloomery has -q leaked.bly \"$word\" && echo choose another",
       "the exit status tells" },
-    { "bloomery has -rn seen.bly logs/",
-      "where addresses that were seen are in a folder of logs" },
+    { "bloomery has -rn seen.bly logs/ --field 1 -d ' '",
+      "where addresses that were seen begin a line of a folder of logs" },
     { "bloomery has leaked.bly -f users.csv.gz --csv email -v --json",
       "the rows that are not in it, for programs" },
     { "bloomery has seen.bly --range 1700000000..1700000059",
@@ -436,7 +495,9 @@ const struct command cmd_has = {
              "always printed; one that was not is printed at the rate that the "
              "filter was made for. (A filter of a kind whose no is only likely "
              "misses some of its own keys; a warning says how many. bloomery "
-             "kinds names those kinds.)\n\n" CHECK_ABOUT "\n\n"
+             "kinds names those kinds.) Where many of the keys from files that "
+             "were printed are probably not in the filter, because few are, a "
+             "line on standard error says so at the end.\n\n" CHECK_ABOUT "\n\n"
              "A filter of another system (bloomery formats) is queried in the "
              "same way, with the hash of that system.\n\n"
              "A filter of kind range is also asked for ranges, A..B, of which "

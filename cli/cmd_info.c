@@ -25,6 +25,7 @@ static const char *hash_name(uint32_t id)
            : id == BLY_HASH_SIPHASH13     ? "SipHash-1-3"
            : id == BLY_HASH_ORDERED_BYTES ? "order of bytes"
            : id == BLY_HASH_ORDERED_INTS  ? "order of integers"
+           : id == BLY_HASH_ORDERED_TAILS ? "order of bytes behind a beginning"
            : id == BLY_HASH_GROUPED       ? "XXH3 by groups"
                                           : "unknown";
 }

@@ -38,10 +38,12 @@ static bool set_pairs(const struct list *operands, char delimiter,
                       struct list *lines)
 {
     uint64_t value;
-    if (operands->n == 2 || operands->n == 3)
-        warn_of_file(operands, operands->at[1]);
+    if (operands->n == 2 && operand_is_stdin(operands, 1))
+        return true;
     for (size_t i = 1; i < operands->n; i += 2) {
         const char *const key = operands->at[i];
+        if (!operand_is_key(operands, i))
+            return false;
         if (i + 1 == operands->n) {
             fail("%s: its value is missing; right: bloomery set FILTER [KEY "
                  "VALUE]...",
@@ -87,7 +89,7 @@ static int set_run(struct list *operands)
     if (!lines.at)
         return fail("out of memory");
     lines.at[lines.n++] = operands->at[0];
-    lines.literal = operands->n; /* set_pairs() looks at the keys */
+    lines.literal = operands->n; /* set_pairs() looked at the keys */
     const int status = set_pairs(operands, c.job.delimiter, &lines)
                            ? change_keys(&c, &lines)
                            : TROUBLE;

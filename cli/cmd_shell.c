@@ -25,6 +25,7 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/foreign.h"
+#include "io/keys.h"
 #include "io/paths.h"
 #include "report/out.h"
 #include "report/show.h"
@@ -117,7 +118,8 @@ static const char **command_line(const struct typed *t, const struct command *c,
  * is where the lines of the shell come from. */
 static bool lacks_keys(const struct command *c, const struct list *operands)
 {
-    if (operands->n > 1 || !strstr(c->usage, "KEY"))
+    if ((operands->n > 1 && !operand_is_stdin(operands, 1)) ||
+        !strstr(c->usage, "KEY"))
         return false;
     for (const struct opt *o = c->options; o->name; o++)
         if (strcmp(o->name, "file") == 0)

@@ -19,6 +19,8 @@ static const struct opt similar_options[] = {
       "how sketches are made: fss (the default), oph, linear, linear61" },
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
       "rate of the Bloom filters; 1% if not given" },
+    { "max-text", 0, OPT_POSITIVE, &similar_args.max_text, "SIZE",
+      "the longest text that is read; 128MiB if not given" },
     { "output", 'o', OPT_TEXT, &similar_args.output, "FILE",
       "save the sketch of the text, or of all texts together, to FILE; - is "
       "standard output" },

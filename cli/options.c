@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "io/files.h"
+#include "io/input.h"
 #include "report/say.h"
 
 static const char *option_word(size_t i, const void *ctx)
@@ -197,6 +198,9 @@ bool options_parse(const struct command *c, int argc, char **argv,
         fail("out of memory");
         return false;
     }
+    crlf_option = false;
+    for (const struct opt *o = c->options; o->name; o++)
+        crlf_option |= strcmp(o->name, "crlf") == 0;
     bool options_ended = false;
     for (int i = 0; i < argc; i++) {
         const char *const word = argv[i];

@@ -41,13 +41,14 @@
 #define SKIP_BAD_OPTION(k)                   \
     FLAG("skip-bad", 0, (k).select.skip_bad, \
          "leave out lines that have no key, and say only how many")
-#define NORMAL_OPTIONS(k)                                                 \
-    FLAG("ignore-case", 'i', (k).normal.fold,                             \
-         "fold the case of keys, as Unicode does for single characters"), \
-        FLAG("trim", 0, (k).normal.trim,                                  \
-             "blanks and tabs at both ends are no part of a key"),        \
-        FLAG("crlf", 0, (k).select.crlf,                                  \
-             "a carriage return before the newline is no part of a line")
+#define NORMAL_OPTIONS(k)                                                      \
+    FLAG("ignore-case", 'i', (k).normal.fold,                                  \
+         "fold the case of keys, as Unicode does for single characters"),      \
+        FLAG("trim", 0, (k).normal.trim,                                       \
+             "blanks and tabs at both ends are no part of a key"),             \
+        FLAG("crlf", 0, (k).select.crlf,                                       \
+             "a carriage return before the newline is no part of a line, nor " \
+             "is a byte order mark at the beginning of a file")
 #define META_OPTIONS(m)                                                     \
     OPTION("note", 0, OPT_TEXT, &(m).note, "TEXT",                          \
            "a note in the file, one line of up to 1024 bytes; \"\": none"), \
@@ -154,6 +155,6 @@
 #define WAIT_OPTION                                                           \
     OPTION("wait", 0, OPT_WAIT, NULL, "SECONDS",                              \
            "wait at most this long for another process that is changing the " \
-           "file; 0: not at all; as long as it takes if not given")
+           "file; 0: not at all; 60 if not given")
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "io/files.h"
+#include "io/input.h"
 #include "report/say.h"
 
 static const char *verb_word(size_t i, const void *ctx)
@@ -75,6 +76,7 @@ size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
     const size_t i = verb_named(c, verbs, n, operands->at[0]);
     if (i == n || !verb_takes(c, &verbs[i]))
         return n;
+    crlf_option = strstr(verbs[i].options, " crlf ") != NULL;
     *rest =
         (struct list){ operands->at + 1, operands->n - 1, operands->literal };
     if (rest->n >= verbs[i].least)

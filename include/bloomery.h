@@ -440,6 +440,11 @@ typedef struct bly_hasher { /* final */
 #define BLY_HASH_ORDERED_BYTES 4
 #define BLY_HASH_ORDERED_INTS 5
 
+/* The same for text whose keys all begin alike (bly_builder_beginning()): the
+ * eight bytes behind that count. A key that begins otherwise gets a random
+ * number, which is in the filter at the rate of single keys. */
+#define BLY_HASH_ORDERED_TAILS 7
+
 /* The hasher of filters whose keys come in groups (bly_builder_groups()): a key
  * is the name of its group, a tab, and its name within the group. Such a hasher
  * uses a table of the filter or builder that it belongs to, and is valid only
@@ -726,6 +731,15 @@ typedef struct bly_group { /* final */
 bly_status bly_builder_groups(bly_builder *b, const bly_group *groups,
                               size_t n);
 
+/* Announce that all keys begin with this text, for a kind with RANGE whose keys
+ * are text or bytes (BLY_HASH_ORDERED_TAILS). Of a key such a filter keeps no
+ * more than eight bytes, and these are now the ones behind the beginning: keys
+ * with a long one in common would otherwise be one key. Call this once, before
+ * the hasher is used; an empty text changes nothing. A key that is added and
+ * begins otherwise is not found later. Filters combine only if their beginnings
+ * agree. BLY_ERANGE for more than 65535 bytes. */
+bly_status bly_builder_beginning(bly_builder *b, const void *text, size_t len);
+
 /* Make the filter of all the keys taken, using up to nthreads threads (0: one
  * per processor). Call it once, when no thread adds keys any more. Afterwards
  * the builder holds nothing, even if the call failed, but it must still be
@@ -933,6 +947,13 @@ BLY_SIZED(bly_status, bly_convert, bly_spec,
  * and end it on a signal. Without a function, a call waits as long as it
  * takes. */
 typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
+
+/* Describe in out, with a NUL behind it, the process that holds the lock of a
+ * file, such as "process 1234 (rsync)". Anybody who may read a file can hold
+ * its lock, so a wait should have a limit, and a message should name the
+ * holder. The length, less than nbytes; 0 and an empty text if nobody is known
+ * to hold it, as on systems other than Linux. */
+size_t bly_lock_holder(const char *path, char *out, size_t nbytes);
 
 /* What bly_map() compares with its checksums, apart from headers, which are
  * always checked. A file of more than 64 MiB has a checksum for each block of

@@ -3,7 +3,8 @@
  *
  * Whoever changes a file holds its lock, and the next one waits. Nobody should
  * sit in front of a silent terminal meanwhile: after a second the wait is told
- * of, and --wait bounds it. Signals keep their default action, so that an
+ * of. Anybody who may read a file can hold its lock, so the wait ends after a
+ * minute, or when --wait says. Signals keep their default action, so that an
  * interrupt ends the wait with the command.
  */
 #include <errno.h>
@@ -21,6 +22,10 @@ static struct {
 
 /* A year: more is as good as no limit. */
 #define WAIT_MOST 31536000.0
+
+/* If nothing is said. Adding takes seconds; what takes longer, such as unique,
+ * is no reason to wait, but to be told. */
+#define WAIT_MS 60000
 
 bool wait_limit(const char *text)
 {
@@ -40,11 +45,14 @@ bool wait_given(void)
 bool wait_for_lock(void *ctx, const char *path, uint64_t ms)
 {
     (void)ctx;
-    if (waiting.given && ms >= waiting.ms)
+    if (ms >= (waiting.given ? waiting.ms : WAIT_MS))
         return false;
     if (ms >= 1000 && !waiting.said) {
+        char holder[64];
         waiting.said = true;
-        note("waiting for another process that is changing %s", path);
+        bly_lock_holder(path, holder, sizeof holder);
+        note("waiting for another process that is changing %s%s%s", path,
+             holder[0] ? ": " : "", holder);
     }
     return true;
 }

@@ -168,6 +168,30 @@ double fact_value(const bly_stats *s, const char *name)
     return fact ? fact->real : NAN;
 }
 
+const char *kind_unreliable(const bly_kind_info *kind)
+{
+    return !(kind->can & BLY_CAN(HAS))    ? "it cannot be asked for keys"
+           : kind->traits & BLY_LIKELY_NO ? "its \"no\" is only likely"
+           /* What is told the time forgets, and after so many keys, too. */
+           : kind->can & BLY_CAN(TICK) ? "it forgets keys"
+                                       : NULL;
+}
+
+bool kind_guards(const char *name, const char *what)
+{
+    bly_kind_info kind;
+    if (!bly_kind_named(name, &kind))
+        return true; /* whoever makes it says so */
+    const char *why = kind_unreliable(&kind);
+    if (!why && (kind.can & BLY_CAN(BUILD)) && (kind.can & BLY_CAN(GET)))
+        why = "it stores values";
+    if (why)
+        fail("--kind %s: such a filter cannot be %s: %s; use another kind, or "
+             "none for the usual one",
+             kind.name, what, why);
+    return !why;
+}
+
 double missed_share(const bly_fact *facts, size_t n)
 {
     const bly_fact *const fact = find_fact(facts, n, "missed_mean");

@@ -45,6 +45,16 @@ double fact_value(const bly_stats *s, const char *name);
  * kinds that miss none, which is all but the BLY_LIKELY_NO ones. */
 double missed_share(const bly_fact *facts, size_t n);
 
+/* Is every key that was added found for ever? Lists that guard something, and
+ * whatever leaves work out where a filter says no, rely on it. NULL, or why a
+ * filter of that kind cannot be relied on. */
+const char *kind_unreliable(const bly_kind_info *kind);
+
+/* The same for a kind that is about to be built from keys alone, by name; NULL
+ * is the default. False, with the reason printed: `what` a filter of it cannot
+ * be, "a list". */
+bool kind_guards(const char *name, const char *what);
+
 /* The memory of a filter's own cells, from its bits. Where these are what it
  * takes when it is sent, as its facts say, it is the fact "bits". */
 uint64_t own_bytes(uint64_t bits, const bly_fact *facts, size_t n);

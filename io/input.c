@@ -74,6 +74,14 @@ bool block_put(struct block *b, const void *bytes, size_t n)
     return true;
 }
 
+bool memory_spares(uint64_t n)
+{
+    static _Atomic uint64_t quarter;
+    if (!quarter)
+        quarter = bly_memory_limit() / 4;
+    return n <= quarter;
+}
+
 /* ------------------------------------------------------------------- files */
 
 /* Several workers may fail at once; one of them is told. */
@@ -273,14 +281,19 @@ static size_t lines_end(struct input *in, const char *at, size_t n)
     return cut ? (size_t)(cut - at) + 1 : 0;
 }
 
-/* Drop the byte order mark of a file that was just begun, where one may be. Its
- * length. */
+/* Drop the byte order mark of a file of keys that was just begun, where one may
+ * be, and tell it where it is part of the first key. Its length. */
 static size_t skip_mark(struct input *in, struct block *b, size_t got)
 {
     static const char mark[] = { '\xef', '\xbb', '\xbf' };
-    if (!in->begins || !in->picker || b->len || got < sizeof mark ||
-        !picker_skips_mark(in->picker) || memcmp(b->at, mark, sizeof mark) != 0)
+    if (!in->begins || in->documents || b->len || got < sizeof mark ||
+        memcmp(b->at, mark, sizeof mark) != 0)
         return 0;
+    if (!input_drops_ends(in) &&
+        !(in->picker && picker_skips_mark(in->picker))) {
+        input_tell_mark(in, &in->files[in->file]);
+        return 0;
+    }
     memmove(b->at, b->at + sizeof mark, got - sizeof mark);
     return sizeof mark;
 }
@@ -313,6 +326,7 @@ static bool fill_block(struct input *in, struct block *b, bool *ended)
     if (ntail)
         memcpy(b->at, in->tail.at, ntail);
     b->len = ntail;
+    b->unended = false;
     in->tail.len = 0;
     while (!(ends && (b->len == b->room || source_waits(in->source)))) {
         if (b->len == b->room && !longer_block(in, b))
@@ -340,8 +354,10 @@ static bool fill_block(struct input *in, struct block *b, bool *ended)
     }
     if (input_failed(in) || (f->error[0] && !in->whole))
         b->len = ends; /* half a line is none */
-    else if (!in->documents && rest)
+    else if (!in->documents && rest) {
         b->at[b->len++] = in->separator;
+        b->unended = true;
+    }
     return true;
 }
 
@@ -442,6 +458,7 @@ bool input_next(struct input *in, struct block *b)
 {
     if (in->keys)
         return next_of_keys(in, b);
+    input_tell_ends(in);
     while (in->file < in->nfiles && !input_failed(in)) {
         struct input_file *const f = &in->files[in->file];
         bool ended = false;
@@ -467,6 +484,7 @@ bool input_next(struct input *in, struct block *b)
         }
         if (in->numbered)
             number_keys(in, f, b);
+        b->begins = in->begins;
         in->begins = false;
         if (b->len || in->whole)
             return hand_out(in, b);
@@ -474,17 +492,31 @@ bool input_next(struct input *in, struct block *b)
     return false;
 }
 
+/* Show the first lines of a block that begins a file. */
+static void look_at_lines(struct input *in, const struct block *b)
+{
+    bly_bytes lines[CUTTER_WINDOW];
+    struct cutter cutter = cutter_start(b->at, b->len, in->separator);
+    if (b->begins)
+        input_look(in, b, lines, cutter_next(&cutter, lines, CUTTER_WINDOW));
+    input_tell_ends(in);
+}
+
 bool input_each(struct input *in, input_key *each, void *ctx)
 {
     struct block b = { 0 };
     bool going = true;
-    while (going && input_next(in, &b))
+    while (going && input_next(in, &b)) {
+        look_at_lines(in, &b);
         for (size_t at = 0, n; going && at < b.len; at += n + 1) {
             const char *const key = b.at + at;
             n = (size_t)((const char *)memchr(key, in->separator, b.len - at) -
                          key);
-            going = each(ctx, (bly_bytes){ key, n });
+            const bool cr = in->normal.no_cr && n && key[n - 1] == '\r';
+            going = each(ctx, (bly_bytes){ key, n - cr });
         }
+    }
+    input_tell_more(in);
     block_free(&b);
     return going && !in->error[0];
 }

@@ -15,6 +15,8 @@
 #ifndef BLY_IO_INPUT_H
 #define BLY_IO_INPUT_H
 
+#include <stdatomic.h>
+
 #include <bloomery.h>
 
 #include "io/csv.h"
@@ -24,7 +26,8 @@
 struct normal {
     bool fold;         /* case */
     bool trim;         /* white space at both ends */
-    bool no_cr;        /* a carriage return at the end is cut off */
+    bool no_cr;        /* a carriage return at the end is cut off, and a byte
+                          order mark that a file begins with is left out */
     bool grouped;      /* a group, a tab and a key; what has no tab is bad */
     bly_key_type type; /* BLY_KEYS_INT64 or UINT64: keys are integers, and what
                           is none is bad; any other: as they are */
@@ -61,6 +64,8 @@ struct block {
     uint64_t first; /* document; its line is first - file->first + 1. Of keys
                        that are numbered: lines of the file before it */
     size_t nlines;  /* documents; not counted where the lines are keys */
+    bool begins;    /* it is the first of its file */
+    bool unended;   /* and its last line had no newline, though it has now */
 };
 
 /* The least that max_line may be, and what it is if nothing is said. With its
@@ -94,6 +99,12 @@ struct input {
     _Atomic uint64_t nkeys; /* worked on: told by the pipeline, for progress */
     char error[512];        /* what went wrong, once something has */
 
+    /* Lines that end in CR LF (ends.c): the first file that has them, which is
+     * told once, and how many more. */
+    _Atomic(const struct input_file *) cr_file;
+    _Atomic unsigned long long ncr_more;
+    bool cr_told, mark_told;
+
     /* The reader's own. */
     const char *const *keys; /* arguments; then there are no files */
     size_t nkeys_given;
@@ -108,6 +119,10 @@ struct input {
     size_t nmarks, marks_room, mark;
     bool marked; /* they are all there */
 };
+
+/* The command that runs has --crlf, which cuts off CRs and leaves out byte
+ * order marks: for messages. */
+extern bool crlf_option;
 
 /* The keys in n files, "-" being standard input. No files is standard input
  * too. nul: keys end at NUL bytes, not at newlines. names are borrowed. */
@@ -136,6 +151,21 @@ bool input_next(struct input *in, struct block *b);
  * then, and with in->error. */
 typedef bool input_key(void *ctx, bly_bytes key);
 bool input_each(struct input *in, input_key *each, void *ctx);
+
+/* Does in cut off carriage returns, and leave out byte order marks, at the ends
+ * of lines and the beginnings of files? */
+bool input_drops_ends(const struct input *in);
+
+/* Show the first keys of a block, as they were picked; of the first block of a
+ * file it is noted if all of them end in CR. Any thread. */
+void input_look(struct input *in, const struct block *b, const bly_bytes *keys,
+                size_t n);
+
+/* Warn of what was noted, once for an input; and at its end of how many more
+ * files are so. And of a byte order mark. One thread at a time. */
+void input_tell_ends(struct input *in);
+void input_tell_more(struct input *in);
+void input_tell_mark(struct input *in, const struct input_file *f);
 
 /* Read documents from the beginning again. */
 void input_rewind(struct input *in);
@@ -172,5 +202,10 @@ bool block_put(struct block *b, const void *bytes, size_t n);
  * stays, though it may move. False if there is no memory. */
 bool block_fit(struct block *b, size_t n);
 void block_free(struct block *b);
+
+/* May a block that grows by doubling, or an array like it, go on from n bytes?
+ * Up to a quarter of the memory: where the system promises more than it has, it
+ * ends a process instead of refusing. */
+bool memory_spares(uint64_t n);
 
 #endif

@@ -11,14 +11,61 @@
 #include "report/say.h"
 #include "report/show.h"
 
-void warn_of_file(const struct list *operands, const char *key)
+static bool is_literal(const struct list *operands, size_t i)
+{
+    return i + operands->literal >= operands->n;
+}
+
+static bool names_file(const struct list *operands, size_t i)
 {
     struct stat st;
-    if (operands->literal || stat(key, &st) || S_ISDIR(st.st_mode))
-        return;
-    warn("'%s' is taken as a key, but there is a file of that name; right, if "
-         "you mean its lines: -f %s; if not: -- before the key",
+    return !is_literal(operands, i) && stat(operands->at[i], &st) == 0 &&
+           !S_ISDIR(st.st_mode);
+}
+
+bool operand_is_stdin(const struct list *operands, size_t i)
+{
+    return i < operands->n && is_dash(operands->at[i]) &&
+           !is_literal(operands, i);
+}
+
+bool operand_is_key(const struct list *operands, size_t i)
+{
+    const char *const key = operands->at[i];
+    if (!names_file(operands, i))
+        return true;
+    fail("'%s' is the name of a file; use -f %s for the keys in its lines, or "
+         "-- before the keys if the name itself is one",
          key, key);
+    return false;
+}
+
+/* The operands behind the filter as keys. */
+static bool keys_of_operands(const struct keys *k, const struct list *operands,
+                             struct input *in)
+{
+    bool files = true;
+    if (k->files.n) {
+        fail("keys come from the command line or from --file, not both");
+        return false;
+    }
+    for (size_t i = 1; i < operands->n; i++) {
+        if (operand_is_stdin(operands, i)) {
+            fail("- is standard input, and cannot stand beside keys; use -- "
+                 "before the keys if it is one of them");
+            return false;
+        }
+        if (k->changes && !operand_is_key(operands, i))
+            return false;
+        files = files && names_file(operands, i);
+    }
+    if (files)
+        warn("'%s' is taken as a key, but there is a file of that name; use "
+             "-f %s for the keys in its lines, or -- before the keys to "
+             "silence this",
+             operands->at[1], operands->at[1]);
+    input_keys(in, operands->at + 1, operands->n - 1);
+    return true;
 }
 
 /* What is to be done with lines and keys. */
@@ -99,16 +146,9 @@ bool keys_files(const struct keys *k, const char *const *names, size_t n,
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in)
 {
-    if (operands->n > 1) {
-        if (k->files.n) {
-            fail("keys come from the command line or from --file, not both");
-            return false;
-        }
-        if (operands->n == 2)
-            warn_of_file(operands, operands->at[1]);
-        input_keys(in, operands->at + 1, operands->n - 1);
-        return keys_form(k, in);
-    }
+    const bool dash = operands->n == 2 && operand_is_stdin(operands, 1);
+    if (operands->n > 1 && (!dash || k->files.n))
+        return keys_of_operands(k, operands, in) && keys_form(k, in);
     bool reads_stdin = k->files.n == 0;
     for (size_t i = 0; i < k->files.n; i++)
         reads_stdin |= is_stdin(k->files.at[i]);

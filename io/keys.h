@@ -15,6 +15,7 @@ struct keys {
     struct list files;
     const char *key_file;
     bool nul;
+    bool changes; /* they are added or removed: the name of a file is none */
     struct selection select; /* what part of a line is the key */
     struct normal normal;    /* and what becomes of it */
 };
@@ -24,8 +25,10 @@ struct keys {
 bool keys_files(const struct keys *k, const char *const *names, size_t n,
                 struct input *in);
 
-/* The keys of a line whose first operand is the filter. False, with the reason
- * printed, if they come from two places or share one with the filter. */
+/* The keys of a line whose first operand is the filter. "-" instead of keys is
+ * standard input. False, with the reason printed, if they come from two places
+ * or share one with the filter, or if one is the name of a file and k->changes.
+ */
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in);
 
@@ -48,9 +51,13 @@ bool keys_groups(const struct keys *k, const bly_filter *f, const char *path,
 /* The name under which a filter notes the field of its groups. */
 #define KEYS_GROUP_NOTE "group"
 
-/* Warn of a key, the only one of a line, that is the name of a file: its lines
- * may have been meant. Not where -- stands before the keys. */
-void warn_of_file(const struct list *operands, const char *key);
+/* Is operand i "-", which is standard input unless -- stands before it? */
+bool operand_is_stdin(const struct list *operands, size_t i);
+
+/* May operand i of a command that changes a filter be a key? Not if it is the
+ * name of a file, whose lines may have been meant, unless -- stands before it:
+ * nobody can take it out again. False, with the reason printed. */
+bool operand_is_key(const struct list *operands, size_t i);
 
 /* Is a filter checked before it is asked? Small ones always, unless `never`;
  * others where `always`, and else block by block as they are asked. */

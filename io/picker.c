@@ -200,7 +200,18 @@ char picker_csv(const struct picker *p)
 
 bool picker_skips_mark(const struct picker *p)
 {
-    return p->by == PICK_CSV || p->by == PICK_JSON;
+    return p->by == PICK_CSV || p->by == PICK_JSON || p->crlf;
+}
+
+bool picker_drops_cr(const struct picker *p)
+{
+    return p->crlf;
+}
+
+bool picker_keeps_cr(const struct picker *p)
+{
+    return !p->crlf && p->by != PICK_CSV && p->by != PICK_JSON &&
+           p->by != PICK_MADE;
 }
 
 static bool is_name(const bly_bytes *text, const char *name)

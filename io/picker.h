@@ -71,6 +71,12 @@ char picker_csv(const struct picker *p);
 /* May a file begin with a byte order mark that is no part of it? */
 bool picker_skips_mark(const struct picker *p);
 
+/* Is a carriage return at the end of a line cut off, because that was asked
+ * for? If not, could it be the end of a key? Not in CSV and JSON, nor where an
+ * app makes the key. */
+bool picker_drops_cr(const struct picker *p);
+bool picker_keeps_cr(const struct picker *p);
+
 /* The header at the beginning of a file, if it has one: how many bytes it has,
  * and in f its lines and the column that is meant. False, and why, where that
  * is not there. */

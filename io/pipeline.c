@@ -221,7 +221,11 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
     if (job->ahead && !work_ahead(r, w, b))
         return false;
     walk_start(&walk, r->in, &w->picking, b);
+    bool first = true;
     while (walk_next(&walk, &batch)) {
+        if (first)
+            input_look(r->in, b, keys, batch.n);
+        first = false;
         if (job->valued) {
             const size_t right =
                 values_cut(keys, batch.n, job->delimiter, values, w->why);
@@ -254,14 +258,17 @@ static bool work_keys(void *ctx, unsigned worker, struct block *b)
     return !(npicked && job->first_only);
 }
 
-/* The next keys of a worker's block, hashed. */
+/* The next keys of a worker's block, hashed; the first of it? */
 static void next_pending(struct keys_run *r, struct keys_worker *w,
-                         const struct block *b)
+                         const struct block *b, bool first)
 {
     w->waiting = (struct batch){ .block = b,
                                  .picked = w->pending->picked,
                                  .text = &w->text };
     while (walk_next(&w->walk, &w->waiting)) {
+        if (first)
+            input_look(r->in, b, w->pending->keys, w->waiting.n);
+        first = false;
         walk_normal(&w->walk, &w->waiting, NULL);
         if (w->waiting.n) /* not all of them were bad */
             break;
@@ -280,7 +287,7 @@ static bool work_pending(void *ctx, unsigned worker, struct block *b)
     w->walk = (struct walk){ p->keys, p->lines, p->numbers, BATCH_IN_ORDER,
                              .nlines = 0 };
     walk_start(&w->walk, r->in, &w->picking, b);
-    next_pending(r, w, b);
+    next_pending(r, w, b, true);
     return true;
 }
 
@@ -294,7 +301,7 @@ static bool decide_pending(struct keys_run *r, struct keys_worker *w,
     uint64_t npicked = 0, nkeys = 0;
     bool ok = true;
     w->text.len = 0;
-    for (; ok && w->waiting.n; next_pending(r, w, b)) {
+    for (; ok && w->waiting.n; next_pending(r, w, b, false)) {
         struct batch *const batch = &w->waiting;
         memset(p->picked, 0, BLY_BITMAP_WORDS(batch->n) * sizeof *p->picked);
         ok = give_batch(r, batch, false);
@@ -439,6 +446,8 @@ bly_status pipeline_run(struct job *job, struct input *in)
         fail_run(&r, BLY_EIO, "%s", in->error);
     if (!r.status && job->in_order)
         put_header(&r); /* where no row followed */
+    input_tell_ends(in);
+    input_tell_more(in);
     sum_up_bad(&r);
     job->trouble |= in->trouble;
     return r.status;

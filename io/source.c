@@ -298,6 +298,10 @@ static const struct {
     { MAGIC(0, "Obj\x01"), "an Avro file", NULL },
     { MAGIC(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file", NULL },
     { MAGIC(0, "%PDF-1."), "a PDF document", "pdftotext FILE -" },
+    { MAGIC(0, "\xff\xfe\0\0"), "UTF-32 text",
+      "iconv -f UTF-32 -t UTF-8 FILE" },
+    { MAGIC(0, "\0\0\xfe\xff"), "UTF-32 text",
+      "iconv -f UTF-32 -t UTF-8 FILE" },
     { MAGIC(0, "\xff\xfe"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE" },
     { MAGIC(0, "\xfe\xff"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE" },
 };
@@ -309,6 +313,8 @@ static bool tells_little(const struct source *s, const void *bytes, size_t n)
     bool more = false;
     if (s->packed && unpacker_of(bytes, n, &more))
         return false;
+    /* A list may begin with a mark, which its reader wants in one piece. */
+    more |= n < 3 && memcmp(bytes, "\xef\xbb\xbf", n) == 0;
     for (size_t i = 0; i < sizeof no_lists / sizeof no_lists[0] && !more; i++)
         more = no_lists[i].at == 0 && n < no_lists[i].n &&
                memcmp(bytes, no_lists[i].bytes, n) == 0;

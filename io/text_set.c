@@ -58,7 +58,8 @@ static bool set_grow(struct text_set *s)
 
 bool text_set_add(struct text_set *s, bly_bytes text)
 {
-    if (2 * (s->n + 1) > s->nslots && !set_grow(s))
+    if (!memory_spares(s->lines.len + s->nslots * sizeof *s->slots) ||
+        (2 * (s->n + 1) > s->nslots && !set_grow(s)))
         return false;
     const size_t i = set_slot(s, text), at = s->lines.len;
     if (s->slots[i])

@@ -7,6 +7,7 @@
 #include "io/source.h"
 #include "io/texts.h"
 #include "report/say.h"
+#include "report/show.h"
 
 bool cutting_shingles(const struct cutting *c, bly_shingling *out)
 {
@@ -34,7 +35,8 @@ bool family_named(const char *name, bly_family *out)
     return false;
 }
 
-bool text_read(const char *name, struct block *b)
+bool text_read(const char *name, uint64_t most, const char *longer,
+               struct block *b)
 {
     static char part[1 << 16];
     struct source *const s = source_open(name, -1, source_lines());
@@ -45,14 +47,13 @@ bool text_read(const char *name, struct block *b)
     b->len = 0;
     ptrdiff_t n;
     bool room = true;
-    const uint64_t most =
-        bly_memory_limit() / 4; /* a block grows by doubling */
     while (room && (n = source_read(s, part, sizeof part)) > 0)
-        room = b->len <= most && block_put(b, part, (size_t)n);
-    if (!room)
-        fail("%s: %s", name,
-             b->len > most ? "a text of more than a quarter of the memory"
-                           : "out of memory");
+        room = (uint64_t)n <= most - b->len && memory_spares(b->len) &&
+               block_put(b, part, (size_t)n);
+    if (!room && (uint64_t)n > most - b->len)
+        fail("%s: more than %s; %s", name, show_bytes(most), longer);
+    else if (!room)
+        fail("%s: more than there is memory for", name);
     else if (n < 0)
         fail("%s: %s", name, source_error(s));
     source_close(s);

@@ -244,7 +244,7 @@ def test_what_does_not_go_together(trouble):
     trouble("join", "--serve", "l", says="not the request of a join")
     trouble("join", "-m", "10k", "l", "l", says="1 MB or more")
     trouble("join", "-o", "l", "l", "l", says="l")
-    trouble("join", "-k", "generalized", "l", "l", says="not certain")
+    trouble("join", "-k", "generalized", "l", "l", says="only likely")
     (trouble.path / "r").write_text(tsv(wide(1, 9000, 9)))
     trouble("join", "--field", 1, "--spill", "/nowhere", "-m", "1M", "-", "r",
             says="/nowhere", stdin="1\n")

@@ -337,6 +337,19 @@ TRY(bly_builder_groups)
     REFUSED(bly_builder_groups(x, &nameless, 1));
     bly_builder_free(x);
 }
+TRY(bly_builder_beginning)
+{
+    const bly_spec range = { .kind = "range",
+                             .fpr = 0.01,
+                             .keying = { BLY_KEYS_TEXT, 0 } };
+    bly_builder *x;
+    (void)unused;
+    REFUSED(bly_builder_beginning(NULL, "a", 1));
+    assert_ok(bly_builder_new(&range, &x));
+    REFUSED(bly_builder_beginning(x, NULL, 1));
+    assert_ok(bly_builder_beginning(x, NULL, 0));
+    bly_builder_free(x);
+}
 TRY(bly_builder_finish)
 {
     bly_builder *x;
@@ -1393,7 +1406,7 @@ static void names_that_are_null(void **unused)
     X(add_hash) X(add_int) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
     X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
-    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_groups) X(builder_finish) \
+    X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_beginning) X(builder_groups) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(write_away) X(load) X(parts_new) \
     X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \

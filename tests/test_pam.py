@@ -3,6 +3,7 @@
 PAM reads its configuration from /etc/pam.d. The tests put a folder of their
 own there, in a mount namespace that ends with the program.
 """
+import hashlib
 import os
 import pathlib
 import shutil
@@ -142,6 +143,15 @@ def spoil(path, how):
         path.write_bytes(b"")
     elif how == "open to all":
         os.chmod(path, 0o666)
+    elif how == "open to a group":
+        os.chmod(path, 0o664)
+    elif how == "forgetful":
+        # As passwords build made them until it refused to: that of another
+        # kind, with the metadata of one of passwords.
+        sums = "".join(hashlib.sha1(f"leaked{i}".encode()).hexdigest() + "\n" for i in range(9))
+        run("build", "-q", "-k", "aging", "-n", "100", "--meta", "passwords=sha1", "-o", path,
+            stdin=sums)
+        os.chmod(path, 0o644)
     elif how == "somebody else's":
         os.chown(path, 12345, 12345)
     elif how == "folder":
@@ -157,7 +167,8 @@ def spoil(path, how):
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged", "cut", "empty",
-                                 "open to all", "somebody else's", "folder",
+                                 "open to all", "open to a group", "forgetful",
+                                 "somebody else's", "folder",
                                  "fifo", "other"])
 def test_a_filter_that_cannot_be_used(pam, how):
     """Closed, which is the default, nothing can be changed; open, everything

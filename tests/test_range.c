@@ -376,6 +376,128 @@ static bly_status ask_text(const bly_filter *f, const char *a, const char *b,
     return bly_has_ranges_as(f, BLY_KEYS_TEXT, &from, &to, 1, maybe);
 }
 
+/* With a common beginning the eight bytes behind it count, and answers are
+ * those of a plain comparison, but that a range without the beginning at either
+ * end may be "maybe". In every form of file. */
+static void check_tails(const bly_filter *f)
+{
+    static const struct {
+        const char *a, *b;
+        bool any;
+    } rows[] = {
+        { "www.example.b", "www.example.d", true },
+        { "www.example.c", "www.example.c", false },
+        { "www.example.d", "www.example.dz", true },
+        { "www.example.e", "www.example.h", false },
+        { "www.example.d", "x", true },
+        { "www.example.j", "x", false },
+        { "www.example.j", "www.", false }, /* to all that begin with it */
+        { "w", "www.example.a", true },
+        { "w", "www.example.b", true },
+        { "", "www.example.", true },
+        { "www.examine.a", "www.examine.z", false },
+        { "a", "z", true },
+        { "a", "b", true }, /* nobody knows */
+        /* The eight bytes that count are those behind the beginning. */
+        { "www.example.internationalise", "www.example.internationalise",
+          true },
+        { "www.example.internau", "www.example.internau", false },
+    };
+    uint64_t maybe;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_ok(ask_text(f, rows[i].a, rows[i].b, &maybe));
+        if ((maybe == 1) != rows[i].any)
+            fail_msg("%s..%s", rows[i].a, rows[i].b);
+    }
+    assert_status(ask_text(f, "www.example.d", "www.example.b", &maybe),
+                  BLY_EINVAL);
+    assert_true(bly_has(f, "www.example.b", 13));
+    assert_false(bly_has(f, "www.example.c", 13));
+    assert_false(bly_has(f, "www.examine.b", 13));
+    assert_false(bly_has(f, "www", 3));
+    assert_false(bly_has(f, "", 0));
+    bly_stats s;
+    bly_stat(f, &s);
+    assert_false(s.keyed);
+    assert_int_equal(s.hash_id, BLY_HASH_ORDERED_TAILS);
+    assert_int_equal(bly_secret_check_of(f), 0);
+    /* An integer is a key of eight bytes, and none begins so. */
+    const uint64_t some[] = { 0, 1, 0x6d6178652e777777 };
+    uint64_t bits = 0;
+    bly_has_ints(f, some, COUNT_OF(some), &bits);
+    assert_int_equal(bits, 0);
+}
+
+static bool grow_put(void *ctx, const void *bytes, size_t nbytes)
+{
+    bly_bytes *const all = ctx;
+    unsigned char *const more =
+        realloc((void *)(uintptr_t)all->ptr, all->len + nbytes);
+    assert_non_null(more);
+    memcpy(more + all->len, bytes, nbytes);
+    *all = (bly_bytes){ more, all->len + nbytes };
+    return true;
+}
+
+static bly_filter *tails_of(const char *beginning, const char *const *tails,
+                            size_t n)
+{
+    const bly_option option = { "longest", "200T" };
+    const bly_spec spec = { .kind = "range",
+                            .fpr = 1e-6,
+                            .options = &option,
+                            .noptions = 1,
+                            .keying = { BLY_KEYS_TEXT, 0 } };
+    bly_builder *b;
+    bly_filter *f;
+    assert_ok(bly_builder_new(&spec, &b));
+    assert_ok(bly_builder_beginning(b, beginning, strlen(beginning)));
+    for (size_t i = 0; i < n; i++) {
+        char key[64];
+        const int len = snprintf(key, sizeof key, "%s%s", beginning, tails[i]);
+        const uint64_t h = bly_hash(bly_builder_hasher(b), key, (size_t)len);
+        assert_ok(bly_builder_add(b, &h, NULL, 1));
+    }
+    assert_status(bly_builder_beginning(b, "x", 1), BLY_EINVAL);
+    assert_ok(bly_builder_finish(b, 1, &f));
+    bly_builder_free(b);
+    return f;
+}
+
+static void test_beginning(void **state)
+{
+    (void)state;
+    static const char *const tails[] = { "b", "d", "internationally", "" };
+    bly_filter *const f = tails_of("www.example.", tails, COUNT_OF(tails));
+    bly_filter *const g = tails_of("www.examine.", tails, COUNT_OF(tails));
+    bly_filter *copy;
+    check_tails(f);
+    assert_ok(bly_clone(f, &copy));
+    check_tails(copy);
+    assert_status(bly_merge(copy, g), BLY_EUNFIT);
+    bly_free(copy);
+    for (unsigned form = 0; form < 4; form++) {
+        bly_bytes all = { NULL, 0 };
+        bly_set_coded(f, form & 1);
+        bly_set_compact(f, form & 2);
+        assert_ok(bly_write(f, grow_put, &all));
+        assert_ok(bly_load(all.ptr, all.len, NULL, &copy));
+        check_tails(copy);
+        bly_free(copy);
+        free((void *)(uintptr_t)all.ptr);
+    }
+    bly_free(f);
+    bly_free(g);
+    /* Of integers, and of kinds without an order, there is no beginning. */
+    bly_builder *b;
+    assert_ok(bly_builder_new(&(bly_spec){ .kind = "range", .fpr = 0.01 }, &b));
+    assert_status(bly_builder_beginning(b, "x", 1), BLY_EINVAL);
+    bly_builder_free(b);
+    assert_ok(bly_builder_new(&(bly_spec){ .fpr = 0.01 }, &b));
+    assert_status(bly_builder_beginning(b, "x", 1), BLY_ENOTSUP);
+    bly_builder_free(b);
+}
+
 static void test_text(void **state)
 {
     (void)state;
@@ -571,12 +693,12 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rate),     cmocka_unit_test(test_sorted_array),
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_exact_universe),
-        cmocka_unit_test(test_ends),     cmocka_unit_test(test_signs),
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_order),
-        cmocka_unit_test(test_size),     cmocka_unit_test(test_union),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_rate),      cmocka_unit_test(test_sorted_array),
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_exact_universe),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_text),      cmocka_unit_test(test_order),
+        cmocka_unit_test(test_beginning), cmocka_unit_test(test_size),
+        cmocka_unit_test(test_union),     cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests_name("range", tests, NULL, NULL);
 }

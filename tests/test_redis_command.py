@@ -349,6 +349,8 @@ def test_has_is_has(ok, bly, server, at, filter_file):
         mine = bly("has", "--no-filename", "f.bly", *words,
                    *["-c"][:"--json" in words], stdin=asked)
         theirs = bly("redis", "has", "k", *words, *at, stdin=asked)
+        if "--json" in words:  # how many are mistakes, only the file's owner can tell
+            mine.raw = re.sub(rb',"by_mistake":[^}]*', b"", mine.raw)
         assert (mine.status, mine.raw) == (theirs.status, theirs.raw), words
     assert bly("redis", "has", "k", *at, stdin=b"").status == 1
 

@@ -1,5 +1,6 @@
 """How files are replaced, whoever writes them: what the old file had beside its
 bytes, locks, and what a killed process leaves."""
+import fcntl
 import os
 import pathlib
 import re
@@ -386,6 +387,7 @@ def test_not_waiting(held):
         done = run(*line.split(), "--wait", "0", cwd=folder)
         assert (done.status, done.raw) == (2, b""), (line, done.err)
         assert "f.bly: another process is changing it" in done.err, line
+        assert f"process {holder.process.pid} (bloomery)" in done.err, line
         assert len(done.err.splitlines()) == 1, done.err
     done = run("add", "f.bly", "mine", "--wait", "0.2", cwd=folder)
     assert done.status == 2
@@ -401,7 +403,8 @@ def test_waiting_is_told_of(held):
              for line in ("add f.bly mine", "build -o f2.bly list.txt",
                           "add -q f.bly mine")]
     assert waits[0].stderr.readline() == \
-        "bloomery: add: waiting for another process that is changing f.bly\n"
+        "bloomery: add: waiting for another process that is changing f.bly: " \
+        f"process {holder.process.pid} (bloomery)\n"
     assert waits[1].wait(PATIENCE) == 0  # another file
     holder.release()
     for w in waits:
@@ -420,6 +423,56 @@ def test_an_interrupt_ends_the_wait(held):
     assert w.wait(PATIENCE) == -signal.SIGINT
     holder.release()
     assert run("has", "-q", "f.bly", "mine", cwd=folder).status == 1
+
+
+@pytest.fixture
+def fast_clock(tmp_path):
+    """A library to preload with which every sleep ends at once, and the clock
+    has moved on by as much: a minute of waiting is over at once."""
+    (tmp_path / "clock.c").write_text('''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+static long long slept; /* nanoseconds */
+int nanosleep(const struct timespec *t, struct timespec *left)
+{
+    (void)left;
+    slept += t->tv_sec * 1000000000LL + t->tv_nsec;
+    return 0;
+}
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    const int rc = real(id, t);
+    const long long ns = t->tv_nsec + slept;
+    t->tv_sec += ns / 1000000000;
+    t->tv_nsec = ns % 1000000000;
+    return rc;
+}
+''')
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "clock.so", "clock.c"],
+                   cwd=tmp_path, check=True)
+    return {**os.environ, "LD_PRELOAD": str(tmp_path / "clock.so")}
+
+
+def test_a_reader_cannot_stop_a_writer_for_ever(tmp_path, fast_clock):
+    """Anybody who may read a file can take its lock and keep it."""
+    prepare(tmp_path)
+    with open(tmp_path / "a.bly") as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        done = run("add", "a.bly", "mine", cwd=tmp_path, env=fast_clock, timeout=600)
+        assert done.status == 2
+        told, why = done.err.splitlines()
+        assert "waiting" in told
+        for line in told, why:
+            assert f"process {os.getpid()} (" in line
+        # As long as is wanted.
+        done = run("add", "a.bly", "mine", "--wait", "120", cwd=tmp_path,
+                   env=fast_clock, timeout=600)
+        assert done.status == 2 and f"process {os.getpid()} (" in done.err
+    assert run("add", "a.bly", "mine", cwd=tmp_path).status == 0
 
 
 @pytest.mark.parametrize("text", ["", "-1", "soon", "1x", "nan"])

@@ -259,3 +259,12 @@ def test_sketches_are_saved_and_compared(ok, trouble):
         (ok.path / "bad.bly").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
         trouble("similar", "bad.bly", "a", says="bad.bly")
     assert not (ok.path / "x.bly").exists()
+
+
+def test_texts_without_end(ok, trouble):
+    """A device, or a few bytes of gzip, would be read until the memory is full."""
+    trouble("similar", "/dev/zero", "/dev/zero", says=["/dev/zero: more than 128.0 MiB", "--max-text"])
+    (ok.path / "bomb.gz").write_bytes(gzip.compress(b"word " * 1000000))
+    trouble("similar", "--max-text", "1MiB", "bomb.gz", "bomb.gz", says=["more than 1.0 MiB", "--max-text"])
+    ok("similar", "--max-text", "5000000", "bomb.gz", "bomb.gz")
+    trouble("similar", "--max-text", "4999999", "bomb.gz", "bomb.gz", says="--max-text")

@@ -145,6 +145,14 @@ static char *policy_build(void *state, const char *const *keys,
 
 /* ------------------------------------------------------------------ asking */
 
+/* Is every key that was added found for ever? A kind that is told the time
+ * forgets. */
+static bool is_certain(const bly_kind_info *kind)
+{
+    return (kind->can & BLY_CAN(HAS)) && !(kind->can & BLY_CAN(TICK)) &&
+           !(kind->traits & BLY_LIKELY_NO);
+}
+
 static bool file_has(const char *bytes, size_t nbytes, const char *key,
                      size_t len)
 {
@@ -154,8 +162,7 @@ static bool file_has(const char *bytes, size_t nbytes, const char *key,
         return true;
     bly_stats s;
     bly_stat(f, &s);
-    const bool certain =
-        bly_kind_named(s.kind, &kind) && !(kind.traits & BLY_LIKELY_NO);
+    const bool certain = bly_kind_named(s.kind, &kind) && is_certain(&kind);
     const bool maybe = !certain || bly_has(f, key, len);
     bly_free(f);
     return maybe;
@@ -235,7 +242,7 @@ static const char *policy_fill(struct policy *p, const bly_leveldb_spec *spec)
         return WRONG("there is no kind '%.40s'; " POLICY_FEW
                      ", blocked and others are: bloomery kinds",
                      kind);
-    if (!(info.can & BLY_CAN(HAS)) || info.traits & BLY_LIKELY_NO)
+    if (!is_certain(&info))
         return WRONG("kind %s cannot say \"no\" for certain; " POLICY_FEW
                      ", blocked and others can",
                      kind);

@@ -118,7 +118,9 @@ static int open_trusted(pam_handle_t *pamh, const char *path, bool secret)
     else if (!S_ISREG(st.st_mode))
         wrong = "not a regular file";
     else if (st.st_mode & S_IWOTH)
-        wrong = "everybody can write to it; right: chmod o-w";
+        wrong = "everybody can write to it; use chmod o-w";
+    else if (st.st_mode & S_IWGRP)
+        wrong = "its group can write to it; use chmod g-w";
     else if (st.st_uid != 0 && st.st_uid != geteuid())
         wrong = "it belongs to another user; right: chown root";
     else if (secret && (st.st_mode & (S_IRGRP | S_IROTH)))
@@ -177,6 +179,19 @@ static bly_filter *filter_from(pam_handle_t *pamh, const struct pam_args *args,
     explicit_bzero(secret, sizeof secret);
     if (st) {
         pam_syslog(pamh, LOG_ERR, "%s: %s", args->filter, bly_error());
+        bly_free(f);
+        return NULL;
+    }
+    /* A kind whose "no" is only likely, or that forgets keys, lets leaked
+     * passwords through. */
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    if (!(kind.can & BLY_CAN(HAS)) || kind.can & BLY_CAN(TICK) ||
+        kind.traits & BLY_LIKELY_NO) {
+        pam_syslog(pamh, LOG_ERR,
+                   "%s: a %s filter may miss passwords of its list; use "
+                   "another --kind",
+                   args->filter, kind.name);
         bly_free(f);
         return NULL;
     }

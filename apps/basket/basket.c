@@ -152,6 +152,10 @@ static bool basket_line(void *ctx, bly_bytes line)
         fail("more than %u baskets", BASKET_MOST);
         return false;
     }
+    if (!memory_spares(b->nseen * sizeof *b->seen)) {
+        fail("more baskets than there is memory for");
+        return false;
+    }
     b->nbaskets++;
     for (size_t i = 0; i < line.len;) {
         if (is_blank(at[i])) {
@@ -173,6 +177,7 @@ static int basket_read(struct baskets *b, const struct list *names)
 {
     struct input in;
     input_files(&in, names->at, names->n, false);
+    in.normal.no_cr = true; /* no part of an item */
     int status = input_each(&in, basket_line, b) ? YES : TROUBLE;
     if (in.error[0])
         status = fail("%s", in.error);

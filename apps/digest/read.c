@@ -103,6 +103,7 @@ static int lines_read(struct reading *r, const char *name)
     r->name = name;
     r->number = 0;
     input_files(&r->in, &name, 1, false);
+    r->in.normal.no_cr = true; /* no part of a URL */
     int status = input_each(&r->in, line_take, r) ? YES : TROUBLE;
     progress_clear();
     if (r->in.error[0])

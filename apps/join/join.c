@@ -137,11 +137,10 @@ static bool join_spec(const struct joining *j, bly_spec *spec)
     if (!sizing_spec(&j->args->sizing, spec) ||
         !bly_kind_named(spec->kind, &kind))
         return false;
-    if (!(kind.can & BLY_CAN(HAS)) || kind.traits & BLY_LIKELY_NO)
-        return !fail("--kind %s: rows would be lost, since its \"no\" is not "
-                     "certain; right: a kind that says no only to keys that "
-                     "were never added",
-                     kind.name);
+    if (kind_unreliable(&kind))
+        return !fail("--kind %s: rows would be lost: %s; use a kind that says "
+                     "no only to keys that were never added",
+                     kind.name, kind_unreliable(&kind));
     if (spec->fpr <= 0)
         spec->fpr = JOIN_FPR;
     spec->keying = keys_keying(&j->args->keys);

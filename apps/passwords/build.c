@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/passwords/passwords.h"
+#include "io/filters.h"
 #include "io/files.h"
 #include "io/folders.h"
 #include "io/foreign.h"
@@ -14,6 +15,13 @@
 #include "report/show.h"
 
 #define PASSWORDS_FPR 0.001
+
+struct keys passwords_keys(const struct passwords_args *args)
+{
+    struct keys keys = args->keys;
+    keys.select.crlf |= !keys.nul;
+    return keys;
+}
 
 /* Keycloak's form: words in lower case, as they are. */
 static int build_keycloak(const struct passwords_args *args, struct input *in)
@@ -50,7 +58,8 @@ static int build_filter(const struct passwords_args *args, unsigned which,
     struct job job = { .goes_on = true,
                        .nthreads = thread_count(args->threads) };
     bool ok, estimated;
-    if (!sizing_spec(&args->sizing, &spec))
+    if (!sizing_spec(&args->sizing, &spec) ||
+        !kind_guards(spec.kind, "a list of passwords"))
         return TROUBLE;
     if (spec.fpr <= 0 && !spec.bits)
         spec.fpr = PASSWORDS_FPR;
@@ -102,6 +111,7 @@ int passwords_build(const struct passwords_args *args,
 {
     static const char *const standard_input[] = { "-" };
     const unsigned which = hash_named(args->list);
+    const struct keys keys = passwords_keys(args);
     struct list files;
     struct input in;
     steady_input = true;
@@ -114,7 +124,7 @@ int passwords_build(const struct passwords_args *args,
     int status = TROUBLE;
     if (operands->n && !files.n)
         fail("there is no file in %s", show_name(operands->at[0]));
-    else if (keys_files(&args->keys, files.at, files.n, &in)) {
+    else if (keys_files(&keys, files.at, files.n, &in)) {
         status = args->format ? build_keycloak(args, &in)
                               : build_filter(args, which, &in);
         input_close(&in);

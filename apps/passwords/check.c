@@ -11,6 +11,7 @@
 
 #include "apps/passwords/mirror.h"
 #include "apps/passwords/vault.h"
+#include "io/filters.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -219,7 +220,8 @@ static int check_hashes(struct asking *a, const struct list *files)
                        .nthreads = thread_count(a->args->threads),
                        .path = a->mirror.path,
                        .ctx = a };
-    if (!keys_files(&a->args->keys, files->at, files->n, &in))
+    const struct keys keys = passwords_keys(a->args);
+    if (!keys_files(&keys, files->at, files->n, &in))
         return TROUBLE;
     const bool ok =
         picker_make(&in, list_key, &form) && pipeline_run(&job, &in) == BLY_OK;
@@ -269,6 +271,13 @@ int passwords_check(const struct passwords_args *args,
                                         &(struct checking){ 0 }, BLY_CAN(HAS));
     if (!f)
         return TROUBLE;
+    bly_kind_info kind;
+    bly_kind_of(f, &kind);
+    if (kind_unreliable(&kind)) {
+        bly_free(f);
+        return fail("%s: a %s filter would let leaked passwords through: %s",
+                    path, kind.name, kind_unreliable(&kind));
+    }
     bly_stats s;
     bly_peek(f, &s);
     struct asking a = { .args = args,

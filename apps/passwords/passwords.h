@@ -60,6 +60,11 @@ struct list_form {
     _Atomic uint64_t nrare; /* lines left out for that */
 };
 
+/* How the lines of lists are read: without the carriage return and the byte
+ * order mark that Windows adds, with which no password would be found. Where
+ * they end at NUL, as they are. */
+struct keys passwords_keys(const struct passwords_args *args);
+
 /* A pick_make (io/picker.h) whose ctx is a list_form. */
 enum pick_made list_key(void *ctx, const struct input_file *of, bly_bytes line,
                         bly_bytes *key, char *room, char *why, size_t nwhy);

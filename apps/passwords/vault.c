@@ -16,6 +16,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "io/unpack.h"
 #include "report/say.h"
 
 #define READ_AT_ONCE ((size_t)64 * 1024)
@@ -86,6 +87,38 @@ static int read_more(struct vault *v)
     return got > 0;
 }
 
+/* Can the bytes at the start be lines of passwords? Otherwise none of them
+ * would be found, and that would be taken for good news. */
+static bool are_lines(const struct vault *v, const char *start)
+{
+    const size_t n = (size_t)(v->at + v->to - start);
+    bool more;
+    const struct unpacker *const packed =
+        unpacker_of((const unsigned char *)start, n, &more);
+    if (packed)
+        fail("the passwords are compressed with %s; use %s FILE | bloomery "
+             "passwords check FILTER",
+             packed->name, packed->program);
+    else if (n >= 2 && (memcmp(start, "\xff\xfe", 2) == 0 ||
+                        memcmp(start, "\xfe\xff", 2) == 0))
+        fail("the passwords are in UTF-16; use iconv -f UTF-16 -t UTF-8 FILE | "
+             "bloomery passwords check FILTER");
+    else
+        return true;
+    return false;
+}
+
+/* A line without what Windows adds to it. */
+static void cut_ends(const struct vault *v, const char **line, size_t *len)
+{
+    if (!v->begun && *len >= 3 && memcmp(*line, "\xef\xbb\xbf", 3) == 0) {
+        *line += 3;
+        *len -= 3;
+    }
+    if (*len && (*line)[*len - 1] == '\r')
+        --*len;
+}
+
 int vault_line(struct vault *v, const char **line, size_t *len)
 {
     for (size_t seen = 0;;) {
@@ -96,6 +129,11 @@ int vault_line(struct vault *v, const char **line, size_t *len)
             *line = start;
             *len = end ? (size_t)(end - start) : n;
             v->from += *len + (end != NULL);
+            if (v->separator && !v->begun && !are_lines(v, start))
+                return -1;
+            if (v->separator)
+                cut_ends(v, line, len);
+            v->begun = true;
             return *len <= PASSWORD_MOST
                        ? 1
                        : (fail("a password is longer than 1 MiB"), -1);

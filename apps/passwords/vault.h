@@ -20,6 +20,7 @@ struct vault {
     int fd;
     char separator;
     bool ended;
+    bool begun; /* a line was given */
 };
 
 /* Read from fd into memory that is not swapped, dumped or inherited. False,
@@ -29,8 +30,10 @@ bool vault_open(struct vault *v, int fd, char separator);
 void vault_close(struct vault *v);
 
 /* The next line, which stays where it is until the next call: 1, 0 at the end,
- * -1 with the reason printed. vault_ready(): there is one that nobody has to be
- * waited for. */
+ * -1 with the reason printed. Where lines end at newlines, a carriage return
+ * before one is no part of a password, nor is a byte order mark before the
+ * first; text in UTF-16 and compressed bytes are refused. vault_ready(): there
+ * is one that nobody has to be waited for. */
 int vault_line(struct vault *v, const char **line, size_t *len);
 bool vault_ready(const struct vault *v);
 

@@ -269,14 +269,15 @@ int redis_build(const struct redis_args *args, struct list *operands)
                        .nthreads = 1,
                        .ctx = s };
     int status = TROUBLE;
+    struct keys keys = args->keys;
+    keys.changes = true;
     if (!(args->cluster ? shards_many(&s->shards, name, (size_t)n)
                         : shards_one(&s->shards, name))) {
         fail("out of memory");
     } else if (!router_open(&r, &args->login) ||
                !builds_may(&r, &s->shards, args->replace, &old)) {
         fail("%s", r.why);
-    } else if (builds_open(s, &spec) &&
-               keys_input(&args->keys, operands, &in)) {
+    } else if (builds_open(s, &spec) && keys_input(&keys, operands, &in)) {
         if (pipeline_run(&job, &in))
             fail("%s", job.error);
         else if (!job.nkeys && !is_sized(&spec))

@@ -320,7 +320,9 @@ static int ask_all(const struct redis_args *args, const struct list *operands,
     struct asking *const a = calloc(1, sizeof *a);
     if (!a)
         return fail("out of memory");
-    if (!keys_input(&args->keys, operands, &in)) {
+    struct keys keys = args->keys;
+    keys.changes = adds;
+    if (!keys_input(&keys, operands, &in)) {
         asking_close(a);
         return TROUBLE;
     }

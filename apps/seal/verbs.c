@@ -56,7 +56,11 @@ static int archive_lock(const char *folder)
         return fail_path(folder, errno), -1;
     for (uint64_t ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0;) {
         if (errno != EWOULDBLOCK || !wait_for_lock(NULL, folder, ms)) {
-            fail("%s: another process is adding to it", folder);
+            char holder[64];
+            bly_lock_holder(folder, holder, sizeof holder);
+            fail("%s: another process is adding to it%s%s; --wait sets how "
+                 "many seconds to wait",
+                 folder, holder[0] ? ", or holds its lock: " : "", holder);
             close(fd);
             return -1;
         }

@@ -41,11 +41,13 @@ struct similar_pair {
 
 /* ---------------------------------------------------------------- texts */
 
-static int similar_cut(const char *name, bly_shingler *cut, struct block *b,
-                       const bly_sketch_spec *spec, struct similar_text *t)
+static int similar_cut(const char *name, uint64_t most, bly_shingler *cut,
+                       struct block *b, const bly_sketch_spec *spec,
+                       struct similar_text *t)
 {
     bly_shingles x;
-    if (!text_read(name, b))
+    if (!text_read(name, most ? most : INPUT_LINE_MOST,
+                   "use --max-text for longer ones", b))
         return TROUBLE;
     if (bly_shingle(cut, b->at, b->len, &x))
         return fail("%s: %s", name, bly_error());
@@ -217,8 +219,9 @@ static void similar_print(const struct similar_report *r)
 }
 
 static int similar_all(const char *const *names, size_t n,
-                       const bly_sketch_spec *spec, double fpr,
-                       struct similar_text *t, struct similar_pair *pairs)
+                       const bly_sketch_spec *spec,
+                       const struct similar_args *args, struct similar_text *t,
+                       struct similar_pair *pairs)
 {
     struct block b = { 0 };
     bly_shingler *cut;
@@ -226,13 +229,13 @@ static int similar_all(const char *const *names, size_t n,
     if (bly_shingler_new(&spec->shingling, NULL, &cut))
         return fail_library();
     for (size_t i = 0; i < n && status == YES; i++)
-        status = is_saved(names[i])
-                     ? similar_saved(names[i], &t[i])
-                     : similar_cut(names[i], cut, &b, spec, &t[i]);
+        status = is_saved(names[i]) ? similar_saved(names[i], &t[i])
+                                    : similar_cut(names[i], args->max_text, cut,
+                                                  &b, spec, &t[i]);
     block_free(&b);
     bly_shingler_free(cut);
     if (status == YES)
-        status = similar_filters(fpr, t, n);
+        status = similar_filters(args->fpr, t, n);
     struct similar_pair *p = pairs;
     for (size_t i = 0; i < n && status == YES; i++)
         for (size_t j = i + 1; j < n && status == YES; j++, p++) {
@@ -308,9 +311,8 @@ int similar(const struct similar_args *args, const struct list *texts)
     FILE *const to = args->output ? report_to(args->output) : stdout;
     struct similar_text *const t = calloc(n, sizeof *t);
     struct similar_pair *const pairs = calloc(npairs + 1, sizeof *pairs);
-    int status = t && pairs
-                     ? similar_all(texts->at, n, &spec, args->fpr, t, pairs)
-                     : fail("out of memory");
+    int status = t && pairs ? similar_all(texts->at, n, &spec, args, t, pairs)
+                            : fail("out of memory");
     if (status == YES && args->output)
         status = similar_save(args->output, t, n);
     if (status == YES && to == stdout) {

@@ -13,6 +13,7 @@ struct similar_args {
     const char *family;  /* of the sketches; NULL: the default */
     uint64_t components; /* of a sketch; 0: the default */
     double fpr;          /* of the filters */
+    uint64_t max_text;   /* bytes of a text; 0: the default */
     const char *output;  /* where to save the sketch of all texts; NULL: not */
     bool json;
 };

@@ -6,6 +6,7 @@
 
 #include "apps/spell/spell.h"
 #include "apps/spell/wordlist.h"
+#include "io/filters.h"
 #include "io/files.h"
 #include "io/paths.h"
 #include "io/source.h"
@@ -50,27 +51,13 @@ static bool forms_take(void *ctx, enum role role, const char *text, size_t n)
     return true;
 }
 
-static bool kind_fits(const char *name)
-{
-    bly_kind_info kind;
-    if (bly_kind_named(name, &kind) &&
-        (!(kind.can & BLY_CAN(HAS)) || kind.traits & BLY_LIKELY_NO ||
-         ((kind.can & BLY_CAN(BUILD)) && (kind.can & BLY_CAN(GET))))) {
-        fail("a %s filter cannot hold words: it stores values, or its no is "
-             "only likely",
-             kind.name);
-        return false;
-    }
-    return true;
-}
-
 static bool spec_read(const struct spell_args *args, const struct list *from,
                       const char *affix, bly_spec *spec)
 {
     bool ok, joins;
     *spec = (bly_spec){ .keying = { BLY_KEYS_TEXT, 0 } };
     if (!sizing_spec(&args->sizing, spec) ||
-        (spec->kind && !kind_fits(spec->kind)) ||
+        !kind_guards(spec->kind, "a dictionary") ||
         !wordlist_joins(from->at, from->n, affix, &joins))
         return false;
     if (spec->fpr <= 0 && !spec->bits)

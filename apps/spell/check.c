@@ -14,6 +14,7 @@
 #include "apps/spell/suggest.h"
 #include "apps/spell/tokens.h"
 #include "apps/spell/wordlist.h"
+#include "io/filters.h"
 #include "io/files.h"
 #include "io/paths.h"
 #include "report/out.h"
@@ -387,6 +388,13 @@ static bool suggester_fill(struct checking_run *c)
 static bool filter_fits(struct checking_run *c, const char *path)
 {
     const bly_keying keying = bly_keying_of(c->speller.filter);
+    bly_kind_info kind;
+    bly_kind_of(c->speller.filter, &kind);
+    if (kind_unreliable(&kind)) {
+        fail("%s: a %s filter would flag words that are right: %s", path,
+             kind.name, kind_unreliable(&kind));
+        return false;
+    }
     if (keying.type == BLY_KEYS_INT64 || keying.type == BLY_KEYS_UINT64 ||
         keying.forms & BLY_KEYS_FOLDED) {
         fail("%s: its keys are %s, not words as they are written; right: a "
@@ -436,6 +444,7 @@ static int check_files(struct checking_run *c, const char *const *names,
     } else {
         input_files(&in, names, n, false);
         in.numbered = true;
+        in.normal.no_cr = true; /* a CR is no letter */
         in.goes_on = true;
     }
     in.nthreads = thread_count(c->args->threads);

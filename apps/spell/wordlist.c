@@ -162,6 +162,7 @@ static bool list_read_file(struct list_file *f)
     bool ok = true;
     input_files(&in, &f->name, 1, false);
     in.numbered = true;
+    in.normal.no_cr = true; /* list_word() does it */
     f->name = input_name(&in, &in.files[0]);
     while (ok && input_next(&in, &b)) {
         struct cutter cutter = cutter_start(b.at, b.len, in.separator);
@@ -271,7 +272,8 @@ static bool aff_of(const char *dictionary, const char *affix, struct aff *aff)
     char *const beside = affix ? NULL : affix_beside(dictionary);
     const char *const path = affix ? affix : beside;
     *aff = (struct aff){ 0 };
-    bool ok = path ? text_read(path, &rules) : fail("out of memory") == YES;
+    bool ok = path ? text_read(path, TEXT_MOST, "is it an .aff?", &rules)
+                   : fail("out of memory") == YES;
     if (ok &&
         !aff_read(aff, rules.at ? rules.at : "", rules.len, why, sizeof why))
         ok = fail("%s: %s", path, why) == YES;
@@ -312,7 +314,7 @@ static bool dic_open(struct list_file *f, const char *affix,
     }
     f->expansion.aff = f->aff = &d->aff;
     f->expansion.letters = d->letters;
-    if (!text_read(f->name, &d->text))
+    if (!text_read(f->name, TEXT_MOST, "is it a dictionary?", &d->text))
         return false;
     if (!block_put(&d->text, "", 1))
         return fail("out of memory") == YES;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "apps/table/sorted_table.h"
+#include "io/filters.h"
 #include "io/byte_order.h"
 #include "io/varint.h"
 
@@ -245,7 +246,7 @@ static bool open_parts(struct table *t, const uint64_t w[TABLE_WORDS],
         return table_fail(why, "its filter is damaged");
     bly_kind_info kind;
     bly_kind_of(t->filter, &kind);
-    return (kind.can & BLY_CAN(HAS) && !(kind.traits & BLY_LIKELY_NO)) ||
+    return !kind_unreliable(&kind) ||
            table_fail(why, "its filter has no certain answers");
 }
 

@@ -10,6 +10,7 @@
 
 #include "apps/table/table.h"
 #include "apps/table/tables.h"
+#include "io/filters.h"
 #include "io/files.h"
 #include "io/hex.h"
 #include "io/paths.h"
@@ -78,6 +79,9 @@ static bool read_line(void *ctx, bly_bytes line)
     struct reading *const r = ctx;
     if (!line.len)
         return true;
+    if (!memory_spares(r->text.len + r->n * sizeof *r->lines))
+        return !fail("more lines than there is memory for; use -o FOLDER/ and "
+                     "a part of them at a time");
     const char *const cut = memchr(line.ptr, r->delimiter, line.len);
     struct line l = { .at = r->text.len,
                       .nkey = cut ? (size_t)(cut - (const char *)line.ptr)
@@ -157,10 +161,9 @@ static bool table_spec(const struct table_args *a, bly_spec *spec)
     bly_kind_info kind;
     if (!sizing_spec(&a->sizing, spec) || !bly_kind_named(spec->kind, &kind))
         return false;
-    if (!(kind.can & BLY_CAN(HAS)) || kind.traits & BLY_LIKELY_NO)
-        return !fail("--kind %s: keys would be missed, since its \"no\" is not "
-                     "certain",
-                     kind.name);
+    if (kind_unreliable(&kind))
+        return !fail("--kind %s: keys would be missed: %s", kind.name,
+                     kind_unreliable(&kind));
     if (spec->fpr <= 0)
         spec->fpr = TABLE_FPR;
     spec->keying = keys_keying(&a->keys);

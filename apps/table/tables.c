@@ -129,8 +129,14 @@ static bool lock_folder(int fd, const char *folder)
     for (uint64_t ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms += 20) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return !fail_path(folder, errno);
-        if (!wait_for_lock(NULL, folder, ms))
-            return !fail("%s: another process is adding a table", folder);
+        if (!wait_for_lock(NULL, folder, ms)) {
+            char holder[64];
+            bly_lock_holder(folder, holder, sizeof holder);
+            return !fail("%s: another process is adding a table%s%s; --wait "
+                         "sets how many seconds to wait",
+                         folder, holder[0] ? ", or holds its lock: " : "",
+                         holder);
+        }
         nanosleep(&pause, NULL);
     }
     return true;

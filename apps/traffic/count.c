@@ -178,6 +178,7 @@ static bool keys_each(struct count_run *r, bool (*take)(void *, bly_bytes))
     struct input in;
     struct asking a = { r, 0 };
     input_files(&in, &r->args->count.keys, 1, false);
+    in.normal.no_cr = true; /* no part of a flow */
     const bool ok = input_each(&in, take, &a);
     if (in.error[0])
         fail("%s", in.error);

@@ -306,6 +306,7 @@ bool prefix_file(const char *name, bool skip_bad, prefix_take *take, void *ctx,
                           .skip_bad = skip_bad };
     struct input in;
     input_files(&in, &name, 1, false);
+    in.normal.no_cr = true; /* no part of an address */
     const bool ok = input_each(&in, list_key, &l);
     if (in.error[0])
         fail("%s", in.error);

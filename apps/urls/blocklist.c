@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "apps/urls/blocklist.h"
+#include "io/filters.h"
 #include "io/source.h"
 #include "io/sums.h"
 
@@ -236,11 +237,11 @@ static bool filter_list_open(struct blocklist *l, const char *path,
         return false;
     }
     bly_kind_of(l->filter, &kind);
-    if (!(kind.can & BLY_CAN(HAS)) || kind.traits & BLY_LIKELY_NO) {
+    if (kind_unreliable(&kind)) {
         snprintf(why, nwhy,
-                 "%s: a %s filter, which can not say for certain what is not "
-                 "listed",
-                 path, kind.name);
+                 "%s: a %s filter cannot say for certain what is not listed: "
+                 "%s",
+                 path, kind.name, kind_unreliable(&kind));
         return false;
     }
     if (!traits_of_filter(&l->is, l->filter)) {

@@ -287,18 +287,9 @@ static bool builder_begin(const struct urls_args *args, struct gathering *g)
     bly_spec spec = { .keying = { BLY_KEYS_TEXT, args->keys.normal.fold
                                                      ? BLY_KEYS_FOLDED
                                                      : 0 } };
-    bly_kind_info kind;
     bool ok;
-    if (!sizing_spec(&sizing, &spec))
+    if (!sizing_spec(&sizing, &spec) || !kind_guards(spec.kind, "a list"))
         return false;
-    if (bly_kind_named(spec.kind, &kind) &&
-        (!(kind.can & BLY_CAN(HAS)) || kind.traits & BLY_LIKELY_NO ||
-         ((kind.can & BLY_CAN(BUILD)) && (kind.can & BLY_CAN(GET))))) {
-        fail("a %s filter cannot be a list: it stores values, or its no is "
-             "only likely",
-             kind.name);
-        return false;
-    }
     spec.secret = secret_read(args->keys.key_file, &ok);
     if (!ok)
         return false;

@@ -290,7 +290,9 @@ int urls_verb_has(const struct urls_args *args, const struct list *operands)
     bool ok;
     const char *const path = operands->at[0];
     const unsigned char *const secret = secret_read(args->keys.key_file, &ok);
-    if (!ok || !keys_input(&args->keys, operands, &in))
+    struct keys keys = args->keys;
+    keys.select.crlf = !keys.nul; /* neither is a part of any URL */
+    if (!ok || !keys_input(&keys, operands, &in))
         return TROUBLE;
     int status = TROUBLE;
     in.numbered = true;
@@ -393,11 +395,12 @@ int urls_verb_show(const struct urls_args *args, const struct list *operands)
         return fail("URLs come from the command line or from --file, not both");
     if (args->suffixes && !suffixes_read(&s.suffixes, args->suffixes))
         return TROUBLE;
-    if (operands->n)
+    if (operands->n && !(operands->n == 1 && operand_is_stdin(operands, 0)))
         input_keys(&in, operands->at, operands->n);
     else
         input_files(&in, args->keys.files.at, args->keys.files.n,
                     args->keys.nul);
+    in.normal.no_cr = true;
     const bool ok = input_each(&in, show_one, &s);
     if (!ok)
         fail("%s", s.failed ? "out of memory" : in.error);

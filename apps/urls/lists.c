@@ -270,6 +270,7 @@ bool list_read(struct list_reader *r, const char *const *names, size_t n,
     const struct input_file *file = NULL;
     input_files(&in, names, n, false);
     in.numbered = true;
+    in.normal.no_cr = true; /* list_line() does it */
     bool ok = true;
     while (ok && input_next(&in, &b)) {
         if (b.file != file || !file)

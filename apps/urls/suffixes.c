@@ -40,7 +40,7 @@ bool suffixes_read(struct suffixes *s, const char *path)
 {
     struct block b = { 0 };
     *s = (struct suffixes){ 0 };
-    bool ok = text_read(path, &b);
+    bool ok = text_read(path, TEXT_MOST, "is it a list of suffixes?", &b);
     for (size_t at = 0; ok && at < b.len;) {
         const char *const end = memchr(b.at + at, '\n', b.len - at);
         const size_t n = end ? (size_t)(end - b.at) - at : b.len - at;

@@ -11,14 +11,14 @@
 
 uint64_t bly_secret_check_of(const bly_filter *f)
 {
-    return f->extra->secret_check;
+    return bly_filter_keyed(f) ? f->extra->secret_check : 0;
 }
 
 bly_status bly_unlock(bly_filter *f, const unsigned char *secret)
 {
     if (!f || !secret)
         return bly_fail_null("f or secret");
-    if (!f->extra->secret_check)
+    if (!bly_filter_keyed(f))
         return bly_fail(BLY_ESECRET, "not a keyed filter: it has no secret");
     bly_hasher hasher = { .id = BLY_HASH_SIPHASH13 };
     bly_secret_words(secret, hasher.secret);

@@ -609,6 +609,30 @@ bly_status bly_builder_groups(bly_builder *b, const bly_group *groups, size_t n)
     return BLY_OK;
 }
 
+bly_status bly_builder_beginning(bly_builder *b, const void *text, size_t len)
+{
+    if (!b || (!text && len))
+        return bly_fail_null("b or text");
+    bly_hasher *const hasher = &b->planned.set.hasher;
+    if (!b->planned.kind->has_range)
+        return bly_fail_ability(b->planned.kind, BLY_ABILITY_RANGE);
+    if (b->finished || b->failed || b->kept.nkeys ||
+        hasher->id != BLY_HASH_ORDERED_BYTES)
+        return bly_fail(BLY_EINVAL,
+                        "a common beginning is told of once, before "
+                        "any key is taken, for keys that are text "
+                        "or bytes");
+    if (len > BLY_BEGINNING_MOST)
+        return bly_fail(BLY_ERANGE, "a common beginning has at most %d bytes",
+                        BLY_BEGINNING_MOST);
+    if (len) {
+        hasher->id = BLY_HASH_ORDERED_TAILS;
+        hasher->secret[0] = bly_beginning(text, len);
+        b->planned.set.secret_check = hasher->secret[0];
+    }
+    return BLY_OK;
+}
+
 /* ---------------------------------------------------------------- denying */
 
 /* Make the filter that tells which of the others it would let through. */

@@ -555,7 +555,7 @@ static void peek(const bly_filter *f, bly_stats *out)
         .hash_id = f->extra->hasher.id,
         .layers = f->nlayers,
         .compact = f->compact,
-        .keyed = f->extra->secret_check != 0,
+        .keyed = bly_filter_keyed(f),
         .shared = f->shared,
         .mapped = f->readonly,
         .coded = f->coded,

@@ -11,7 +11,19 @@
  *
  * For text, the first eight bytes count. Shorter text is filled up with zeros
  * at the beginning of the range and with the highest byte at its end, since all
- * keys that begin with the end belong to the range.
+ * keys that begin with the end belong to the range. Where all keys have a
+ * beginning in common (BLY_HASH_ORDERED_TAILS), the eight bytes behind it
+ * count, and only a hash of the beginning itself is known. That is enough, but
+ * for a range neither end of which has it: if both ends have another one in
+ * common, no key is between them; if not, all keys may be.
+ *
+ *     all keys begin with www.example.
+ *
+ *     www.example.b .. www.example.d    b to d
+ *     www.example.b .. x                b to the end
+ *     w .. www.example.d                the beginning to d
+ *     www.examine.b .. www.examine.d    none
+ *     w .. x                            may be
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +43,7 @@ typedef struct piece {
     uint64_t a[PIECE_RANGES], b[PIECE_RANGES];
     uint64_t zero[PIECE_RANGES], above[PIECE_RANGES]; /* 0 .. above[j] */
     size_t of[PIECE_RANGES], nabove;
+    uint64_t none[BLY_BITMAP_WORDS(PIECE_RANGES)]; /* no key can be there */
 } piece;
 
 static bly_status ends_first(void)
@@ -102,8 +115,35 @@ static bool above(bly_bytes a, bly_bytes b)
     return n && memcmp(a.ptr, b.ptr, n) > 0;
 }
 
-static bly_status text_range(uint32_t forms, bly_bytes a, bly_bytes b,
-                             uint64_t *from, uint64_t *to)
+/* The orders of a range; false: nothing is in it. */
+static bool text_orders(const bly_hasher *hs, bly_bytes a, bly_bytes b,
+                        uint64_t *from, uint64_t *to)
+{
+    const bool tails = hs->id == BLY_HASH_ORDERED_TAILS;
+    const uint64_t beginning = hs->secret[0];
+    const size_t n = tails ? bly_beginning_bytes(beginning) : 0;
+    const bool in_a = !tails || bly_begins(beginning, a.ptr, a.len);
+    const bool in_b = !tails || bly_begins(beginning, b.ptr, b.len);
+    *from = 0;
+    *to = UINT64_MAX;
+    /* a is not above b. So if only a begins like the keys, b is above all of
+     * them, or all begin with b; and if only b does, a is below all. */
+    if (in_a)
+        *from = bly_order(BLY_HASH_ORDERED_BYTES,
+                          n ? (const char *)a.ptr + n : a.ptr, a.len - n);
+    if (in_b) {
+        *to = bly_order(BLY_HASH_ORDERED_BYTES,
+                        n ? (const char *)b.ptr + n : b.ptr, b.len - n);
+        if (b.len - n < 8)
+            *to |= UINT64_MAX >> 8 * (b.len - n);
+    }
+    return in_a || in_b || a.len < n || b.len < n ||
+           memcmp(a.ptr, b.ptr, n) != 0;
+}
+
+static bly_status text_range(const bly_hasher *hs, uint32_t forms, bly_bytes a,
+                             bly_bytes b, uint64_t *from, uint64_t *to,
+                             bool *none)
 {
     const bool folds = forms & BLY_KEYS_FOLDED;
     const size_t half = BLY_KEY_ROOM(a.len);
@@ -113,10 +153,7 @@ static bly_status text_range(uint32_t forms, bly_bytes a, bly_bytes b,
     a = bly_key_normalise(forms, a, room);
     b = bly_key_normalise(forms, b, folds ? room + half : NULL);
     const bool wrong = above(a, b);
-    *from = bly_order(BLY_HASH_ORDERED_BYTES, a.ptr, a.len);
-    *to = bly_order(BLY_HASH_ORDERED_BYTES, b.ptr, b.len);
-    if (b.len < 8)
-        *to |= UINT64_MAX >> 8 * b.len;
+    *none = !wrong && !text_orders(hs, a, b, from, to);
     free(room);
     return wrong ? ends_first() : BLY_OK;
 }
@@ -127,7 +164,7 @@ static bly_status text_ranges(const bly_filter *f, bly_key_type from,
 {
     const bly_keying keying = bly_filter_keying(f);
     bly_status st = BLY_OK;
-    if (keying.type && bly_keys_order(keying.type) != f->extra->hasher.id)
+    if (keying.type && bly_keys_order(keying.type) != BLY_HASH_ORDERED_BYTES)
         return bly_fail(BLY_EINVAL,
                         "the keys of this filter are said to be %s, and are "
                         "kept in the order of bytes",
@@ -136,9 +173,13 @@ static bly_status text_ranges(const bly_filter *f, bly_key_type from,
         return bly_fail(BLY_EINVAL,
                         "the keys of this filter are in the order of bytes, "
                         "not of integers; right: ends that are text or bytes");
-    for (size_t i = 0; i < n && !st; i++)
-        st = text_range(keying.type == BLY_KEYS_TEXT ? keying.forms : 0, a[i],
-                        b[i], &p->a[i], &p->b[i]);
+    for (size_t i = 0; i < n && !st; i++) {
+        bool none = false;
+        st = text_range(&f->extra->hasher,
+                        keying.type == BLY_KEYS_TEXT ? keying.forms : 0, a[i],
+                        b[i], &p->a[i], &p->b[i], &none);
+        p->none[i / 64] |= (uint64_t)none << i % 64;
+    }
     return st;
 }
 
@@ -159,6 +200,8 @@ static void ask_piece(const bly_filter *f, piece *p, size_t n, uint64_t *maybe)
     uint64_t more[BLY_BITMAP_WORDS(PIECE_RANGES)] = { 0 };
     memset(maybe, 0, BLY_BITMAP_WORDS(n) * sizeof *maybe);
     f->kind->has_range(f, p->a, p->b, n, maybe);
+    for (size_t i = 0; i < BLY_BITMAP_WORDS(n); i++)
+        maybe[i] &= ~p->none[i];
     if (!p->nabove)
         return;
     memset(p->zero, 0, p->nabove * sizeof *p->zero);
@@ -180,6 +223,7 @@ bly_status bly_has_ranges_as(const bly_filter *f, bly_key_type type,
         const void *const pa = bly_keys_from(type, a, from);
         const void *const pb = bly_keys_from(type, b, from);
         p.nabove = 0;
+        memset(p.none, 0, sizeof p.none);
         st = f->extra->hasher.id == BLY_HASH_ORDERED_INTS
                  ? integer_ranges(f, type, pa, pb, np, &p)
                  : text_ranges(f, type, pa, pb, np, &p);

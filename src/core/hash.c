@@ -55,6 +55,28 @@ uint64_t bly_order(uint32_t id, const void *key, size_t len)
                : bly_load_be64(eight);
 }
 
+uint64_t bly_beginning(const void *text, size_t len)
+{
+    return (uint64_t)len << 48 | XXH3_64bits(text, len) >> 16;
+}
+
+bool bly_begins(uint64_t beginning, const void *key, size_t len)
+{
+    const size_t n = bly_beginning_bytes(beginning);
+    return len >= n && bly_beginning(key, n) == beginning;
+}
+
+/* The order of what is behind the beginning. A key with another one is not in
+ * the filter, and is anywhere. */
+static uint64_t order_of_tail(const bly_hasher *hs, const void *key, size_t len)
+{
+    const size_t n = bly_beginning_bytes(hs->secret[0]);
+    return bly_begins(hs->secret[0], key, len)
+               ? bly_order(BLY_HASH_ORDERED_BYTES,
+                           (const unsigned char *)key + n, len - n)
+               : XXH3_64bits_withSeed(key, len, hs->seed);
+}
+
 /* Every hash but XXH3. */
 static uint64_t hash_other(const bly_hasher *hs, const void *key, size_t len)
 {
@@ -62,6 +84,8 @@ static uint64_t hash_other(const bly_hasher *hs, const void *key, size_t len)
         return bly_siphash13(hs->secret, key, len);
     if (hs->id == BLY_HASH_GROUPED)
         return bly_groups_hash(hs, key, len);
+    if (hs->id == BLY_HASH_ORDERED_TAILS)
+        return bly_mix64(order_of_tail(hs, key, len));
     return bly_mix64(bly_order(hs->id, key, len));
 }
 

@@ -26,10 +26,24 @@ uint64_t bly_order(uint32_t id, const void *key, size_t len);
 
 static inline bool bly_hash_orders(uint32_t id)
 {
-    return id == BLY_HASH_ORDERED_BYTES || id == BLY_HASH_ORDERED_INTS;
+    return id == BLY_HASH_ORDERED_BYTES || id == BLY_HASH_ORDERED_INTS ||
+           id == BLY_HASH_ORDERED_TAILS;
 }
 
-/* That id, for keys of a type. */
+/* What all keys of a hasher BLY_HASH_ORDERED_TAILS begin with, as one word: its
+ * length, which is not 0, in the upper 16 bits, and in the others XXH3 of its
+ * bytes. The hasher has it in secret[0], a file in place of the secret's check.
+ * bly_begins(): does a key begin so? */
+#define BLY_BEGINNING_MOST 65535
+uint64_t bly_beginning(const void *text, size_t len);
+bool bly_begins(uint64_t beginning, const void *key, size_t len);
+
+static inline size_t bly_beginning_bytes(uint64_t beginning)
+{
+    return (size_t)(beginning >> 48);
+}
+
+/* That id, for keys of a type without a common beginning. */
 static inline uint32_t bly_keys_order(bly_key_type type)
 {
     return type == BLY_KEYS_TEXT || type == BLY_KEYS_BYTES

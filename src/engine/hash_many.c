@@ -26,7 +26,8 @@ BLY_CHOOSE(ints)
 void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
                    uint64_t *hashes)
 {
-    if (hs->id == BLY_HASH_SIPHASH13 || hs->id == BLY_HASH_GROUPED) {
+    if (hs->id == BLY_HASH_SIPHASH13 || hs->id == BLY_HASH_GROUPED ||
+        hs->id == BLY_HASH_ORDERED_TAILS) {
         for (size_t i = 0; i < n; i++) {
             const uint64_t le = bly_le64(ints[i]);
             hashes[i] = bly_hash(hs, &le, sizeof le);

@@ -233,7 +233,7 @@ static bly_status shell_of_record(const bly_record *rec, const bly_mem *mem,
     const bly_setting set = {
         .items = rec->items,
         .fpr = rec->fpr,
-        .hasher = { .id = rec->hash_id, .seed = rec->seed },
+        .hasher = bly_record_hasher(rec),
         .secret_check = rec->secret_check,
         .blind = true,
         .mem = mem,

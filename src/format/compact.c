@@ -160,6 +160,8 @@ static unsigned char *put_fields(unsigned char *p, const bly_record *r,
     if (root && !plain) {
         p = bly_varint_write(p, r->hash_id);
         p = keyed ? put_word(p, r->secret_check) : bly_varint_write(p, r->seed);
+        if (r->hash_id == BLY_HASH_ORDERED_TAILS)
+            p = put_word(p, r->secret_check);
     }
     if (rated && !formula)
         p = brief ? put_real(p, bly_rate_bits(r->fpr))
@@ -317,6 +319,8 @@ static bly_status decode_fields(head_input *in, unsigned form,
             r->secret_check = take_word(in);
         else
             r->seed = take_number(in);
+        if (id == BLY_HASH_ORDERED_TAILS)
+            r->secret_check = take_word(in);
     }
     const uint64_t rate = !rated      ? bly_rate_bits(__builtin_nan(""))
                           : formula   ? 0

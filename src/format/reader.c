@@ -384,7 +384,7 @@ static bly_status unlock_root(reader *r, const bly_record *rec)
 {
     const unsigned char *secret = r->how.secret;
     r->root = *rec;
-    r->hasher = (bly_hasher){ .id = rec->hash_id, .seed = rec->seed };
+    r->hasher = bly_record_hasher(rec);
     if (rec->hash_id != BLY_HASH_SIPHASH13) {
         if (secret)
             return bly_fail(BLY_ESECRET,

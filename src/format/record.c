@@ -341,6 +341,8 @@ static bool hash_fits(const bly_record *r)
 {
     if (r->hash_id == BLY_HASH_SIPHASH13)
         return r->seed == 0 && r->secret_check != 0;
+    if (r->hash_id == BLY_HASH_ORDERED_TAILS)
+        return bly_beginning_bytes(r->secret_check) != 0;
     return r->secret_check == 0;
 }
 

@@ -162,6 +162,15 @@ void bly_record_begin(unsigned char *page);
 bly_status bly_record_unknown(uint64_t kind_id);
 bly_status bly_record_admit(const bly_record *r, bool rated);
 
+/* How a record says that keys are hashed, less a secret. */
+static inline bly_hasher bly_record_hasher(const bly_record *r)
+{
+    const bool tails = r->hash_id == BLY_HASH_ORDERED_TAILS;
+    return (bly_hasher){ .id = r->hash_id,
+                         .seed = r->seed,
+                         .secret = { tails ? r->secret_check : 0, 0 } };
+}
+
 /* A rate as it is stored: NAN, for none, has one form of many. What is read may
  * be anything; false: it is no rate. */
 uint64_t bly_rate_bits(double fpr);

@@ -82,11 +82,14 @@ bly_status bly_io_fail(const char *name, const char *done, int err)
 
 static bly_status write_fail(const bly_target *t, int err)
 {
-    if (err == EWOULDBLOCK)
+    if (err == EWOULDBLOCK) {
+        char holder[64];
+        const size_t n = bly_lock_holder(t->path, holder, sizeof holder);
         return bly_fail(BLY_EBUSY,
-                        "%s: another process is changing it; try again when it "
-                        "is done, or wait longer",
-                        t->name);
+                        "%s: another process is changing it%s%s; try again "
+                        "when it is done, or wait longer",
+                        t->name, n ? ", or holds its lock: " : "", holder);
+    }
     return bly_io_fail(t->name, "written", err);
 }
 

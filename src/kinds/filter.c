@@ -700,6 +700,13 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
     if (a->kind != b->kind)
         return bly_fail(BLY_EUNFIT, "filters of kind %s and %s do not combine",
                         a->kind->name, b->kind->name);
+    const bool orders = a->kind->has_range != NULL;
+    if (orders && (a->extra->hasher.id != b->extra->hasher.id ||
+                   a->extra->secret_check != b->extra->secret_check))
+        return bly_fail(BLY_EUNFIT, "filters whose keys are in different "
+                                    "orders do not combine: text and integers, "
+                                    "or text with different beginnings left "
+                                    "out; build both from one list of keys");
     if (a->extra->hasher.id != b->extra->hasher.id)
         return bly_fail(BLY_EUNFIT, "a keyed filter does not combine with one "
                                     "that is not: build both with one key, or "

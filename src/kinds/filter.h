@@ -129,6 +129,13 @@ bly_status bly_filter_inherit(const bly_filter *f, bly_filter *to);
  * freed. */
 void bly_filter_bare(const bly_filter *f, bly_filter *bare, bly_extra *extra);
 
+/* Is there a secret? The place of its check can hold something else. */
+static inline bool bly_filter_keyed(const bly_filter *f)
+{
+    return f->extra->secret_check &&
+           f->extra->hasher.id != BLY_HASH_ORDERED_TAILS;
+}
+
 /* What f says about its keys. */
 static inline bly_keying bly_filter_keying(const bly_filter *f)
 {

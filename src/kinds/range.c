@@ -38,6 +38,9 @@
  * interface cuts a range that passes zero in two. If m would be more than 2^63,
  * numbers are used as values, and no answer is wrong.
  *
+ * Text is taken by eight of its bytes: the first, or those behind what all keys
+ * begin with (BLY_HASH_ORDERED_TAILS).
+ *
  * It is built from all keys at once. Filters with the same seed and the same m
  * map keys to the same values, so they can be merged and intersected.
  *
@@ -392,12 +395,19 @@ static bool range_has_bytes(const bly_filter *f, uint64_t key)
     return range_has_order(f, __builtin_bswap64(key));
 }
 
+static bool range_has_tail(const bly_filter *f, uint64_t key)
+{
+    const uint64_t le = bly_le64(key);
+    return range_has_one(f, bly_hash(&f->extra->hasher, &le, sizeof le));
+}
+
 static void range_one(const bly_filter *f, bly_one *out)
 {
+    const uint32_t id = f->extra->hasher.id;
     out->ways.has = range_has_one;
-    out->ways.has_int = f->extra->hasher.id == BLY_HASH_ORDERED_INTS
-                            ? range_has_order
-                            : range_has_bytes;
+    out->ways.has_int = id == BLY_HASH_ORDERED_INTS    ? range_has_order
+                        : id == BLY_HASH_ORDERED_TAILS ? range_has_tail
+                                                       : range_has_bytes;
 }
 
 static void range_has(const bly_filter *f, const uint64_t *h, size_t n,
