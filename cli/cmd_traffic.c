@@ -149,6 +149,8 @@ static const struct opt traffic_options[] = {
     { "xdp", 0, OPT_TEXT, &traffic_args.block.xdp, "NAME",
       "block: drop what is listed at this interface, in the kernel; a list "
       "that is there already is replaced between two packets" },
+    FLAG("empty", 0, traffic_args.block.empty,
+         "block: attach a list that stops nobody"),
     { "detach", 0, OPT_TEXT, &traffic_args.block.detach, "NAME",
       "block: no longer drop anything there" },
     { "status", 0, OPT_TEXT, &traffic_args.block.status, "NAME",
@@ -173,8 +175,8 @@ static const struct verb traffic_verbs[] = {
     { "count", "CAPTURE", 0,
       " key sketch keys error inner interface count form seed quiet json " },
     { "block", "LIST.bly CAPTURE | -o LIST.bly LIST...", 0,
-      " output into ttl items fpr skip-bad exact allow inner kernel xdp detach "
-      "status pins key-file seed wait quiet json " },
+      " output into ttl items fpr skip-bad exact allow inner kernel xdp empty "
+      "detach status pins key-file seed wait quiet json " },
     { "scan", "FILE...", 0,
       " rules strings nocase raw summary automaton per-length memory interface "
       "count inner seed quiet json " },

@@ -438,3 +438,105 @@ def test_an_interface_drops_what_is_listed(ok, bly, tmp_path):
     assert all(status == 1 and "any more" in said for status, said in told["left"]), told["left"]
     assert told["together"] == [0] * 50
     assert "mount -t bpf" in told["nowhere"]
+
+
+NAMESPACES = """
+import json, os, subprocess, sys, time
+program = sys.argv[1]
+
+def run(*words, ok=True):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if ok and done.returncode:
+        sys.exit("FAILED " + " ".join(words) + ": " + done.stderr)
+    return done
+
+def skip(why):
+    print(json.dumps(dict(skip=why)))
+    sys.exit(0)
+
+if run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf", ok=False).returncode:
+    skip("no bpf file system here")
+other = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec sleep 3600"],
+                         stdout=subprocess.PIPE)
+there = ["nsenter", "-t", str(other.pid), "-n"]
+
+def block(*words, inside=()):
+    done = run(*inside, program, "traffic", "block", *words, ok=False)
+    return [done.returncode, done.stdout, done.stderr]
+
+try:
+    other.stdout.readline()
+    # The same name, and most likely the same number, in both.
+    for inside in [], there:
+        if run(*inside, "ip", "link", "add", "v0", "type", "veth", "peer",
+               "name", "v1", ok=False).returncode:
+            skip("no veth here")
+    told = dict()
+    told["first"] = block("--xdp", "v0", "a.bly")
+    if told["first"][0]:
+        skip(told["first"][2])
+    told["other_before"] = block("--status", "v0", inside=there)
+    told["other"] = block("--xdp", "v0", "a.bly", inside=there)
+    told["both"] = [block("--status", "v0", "--json", inside=x)
+                    for x in ([], there)]
+    told["detached"] = block("--detach", "v0", inside=there)
+    told["left"] = [block("--status", "v0", "--json", inside=x)
+                    for x in ([], there)]
+    # A list that stops nobody.
+    told["empty"] = block("--xdp", "v0", "empty.bly")
+    told["kept"] = block("--status", "v0")
+    told["meant"] = block("--xdp", "v0", "empty.bly", "--empty")
+    # Another name.
+    run("ip", "link", "set", "v0", "name", "w0")
+    told["renamed"] = block("--status", "w0", "--json")
+    told["old"] = block("--status", "v0")
+    told["swapped"] = block("--xdp", "w0", "a.bly")
+    told["off"] = block("--detach", "w0")
+    told["links"] = run("ip", "link").stdout.count("xdp")
+    # A name with a dot, which the file system has not.
+    run("ip", "link", "add", "link", "w0", "name", "w0.5", "type", "vlan",
+        "id", "5", ok=False)
+    if os.path.exists("/sys/class/net/w0.5"):
+        told["dot"] = [block("--xdp", "w0.5", "a.bly"),
+                       block("--detach", "w0.5")]
+    told["pins"] = os.path.exists("/sys/fs/bpf/bloomery")
+    print(json.dumps(told))
+finally:
+    other.kill()
+"""
+
+
+def test_names_and_namespaces(ok, bly, tmp_path):
+    """Interfaces of the same name in two namespaces have nothing to do with
+    each other, one that is renamed keeps its list, and no list is replaced by
+    an empty one by mistake."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    kernel_or_skip(bly, ok, tmp_path)
+    (tmp_path / "a").write_text("10.9.0.2\n")
+    (tmp_path / "none").write_text("# nobody\n")
+    ok("traffic", "block", "-o", "a.bly", "a")
+    ok("traffic", "block", "-o", "empty.bly", "none")
+    done = subprocess.run(
+        ["unshare", "-n", "-m", sys.executable, "-c", NAMESPACES, PROGRAM],
+        capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)
+    if "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    if "skip" in told:
+        pytest.skip(told["skip"])
+    # The mounts of the test are gone with it: that is said.
+    assert "nsenter" in told["first"][2]
+    assert told["other_before"][0] == 1 and told["other"][0] == 0
+    for status, out, _ in told["both"] + [told["renamed"]]:
+        assert status == 0
+        assert json.loads(out)["mode"] in ("native", "generic")
+    assert told["detached"][0] == 0
+    assert [x[0] for x in told["left"]] == [0, 1]
+    assert told["empty"][0] == 2 and "--empty" in told["empty"][2]
+    assert told["kept"][0] == told["meant"][0] == 0
+    assert told["old"][0] == 1 and "no such interface" in told["old"][2]
+    assert told["swapped"][0] == told["off"][0] == 0 and told["links"] == 0
+    assert all(x[0] == 0 for x in told.get("dot", [])), told["dot"]
+    assert not told["pins"]

@@ -122,7 +122,7 @@ int bpf_link_detach(int link)
     return bpf(BPF_LINK_DETACH, &a);
 }
 
-int bpf_link_interface(int link, unsigned *interface)
+int bpf_link_look(int link, unsigned *interface, uint32_t *program)
 {
     struct bpf_link_info info;
     memset(&info, 0, sizeof info);
@@ -133,6 +133,7 @@ int bpf_link_interface(int link, unsigned *interface)
     if (bpf(BPF_OBJ_GET_INFO_BY_FD, &a) < 0)
         return -1;
     *interface = info.xdp.ifindex;
+    *program = info.prog_id;
     return 0;
 }
 
