@@ -118,12 +118,15 @@ class Routers:
         lines = [line.split() for t in tables for line in t.splitlines()]
         return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
 
+    def busy(self):
+        """Does something wait, or was something sent since a moment ago?"""
+        before = self.waiting()
+        time.sleep(0.1)
+        return before[0] or before != self.waiting()
+
     def stop(self):
-        # All is quiet: nothing waits, and nothing was sent in between.
-        before = None
-        while before is None or before[0] or before != self.waiting():
-            before = self.waiting()
-            time.sleep(0.1)
+        while self.busy():
+            pass
         counts = {}
         for name, process in self.running.items():
             process.terminate()
