@@ -309,8 +309,8 @@ static int capture_run(struct flows_run *r, struct capture *c)
                 return YES;
             break;
         case CAPTURED_NONE:
-            if (r->any)
-                interval_turn(r, clock_now() - CAPTURE_LATE);
+            if (r->any && f.ns)
+                interval_turn(r, f.ns - CAPTURE_LATE);
             if (!view_goes_on(r, clock_now()))
                 return YES;
             break;

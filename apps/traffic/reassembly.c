@@ -22,11 +22,11 @@
  */
 #include "apps/traffic/reassembly.h"
 
-#include <bloomery.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/byte_order.h"
+#include "io/table_hash.h"
 
 #define BUCKETS 65536
 #define WAITING 4096   /* segments of a stream that wait, at most */
@@ -189,8 +189,7 @@ void reassembly_free(struct reassembly *r)
 static struct stream **bucket_of(struct reassembly *r,
                                  const struct flow_key *key)
 {
-    const bly_hasher h = { .id = BLY_HASH_XXH3, .seed = r->spec.seed };
-    return &r->buckets[bly_hash(&h, key->at, key->len) % BUCKETS];
+    return &r->buckets[table_hash(key->at, key->len) % BUCKETS];
 }
 
 /* All streams with these ends; how many. */

@@ -43,7 +43,6 @@ typedef bool stream_take(void *ctx, const struct flow_key *key,
 struct reassembly_spec {
     size_t keeps;    /* bytes of each stream that are handed over again */
     uint64_t memory; /* for all streams */
-    uint64_t seed;   /* of their hash; strangers must not know it */
     stream_take *take;
     void *ctx;
 };

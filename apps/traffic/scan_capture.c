@@ -4,9 +4,7 @@
  * TCP is put in order first; of everything else each packet is a text of its
  * own, and so is each fragment.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "apps/traffic/each.h"
 #include "apps/traffic/reassembly.h"
@@ -83,15 +81,12 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
 {
     struct capture c;
     struct packets p = { .run = r };
-    struct reassembly_spec spec = {
+    const struct reassembly_spec spec = {
         .keeps = scanner_keeps(r->scanner),
         .memory = r->args->scan.memory ? r->args->scan.memory : DEFAULT_MEMORY,
         .take = stream_scan,
         .ctx = &p,
     };
-    /* Strangers choose the addresses and ports. */
-    if (getrandom(&spec.seed, sizeof spec.seed, 0) != sizeof spec.seed)
-        return fail_path("getrandom", errno);
     if (!capture_open(name, live, &c))
         return TROUBLE;
     if (live)
