@@ -6,7 +6,6 @@ import os
 import random
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -366,19 +365,31 @@ def test_an_interface(strings, tmp_path):
         pytest.skip("needs root")
     script = f"""
 ip link set lo up || exit 77
-{PROGRAM} traffic scan --interface lo --strings {strings} > out &
-scanner=$!
-{PROGRAM} traffic digest -q --interface lo -o lo.dig &
-exec python3 - $scanner $! <<'END'
-import os, signal, socket, sys, time
+exec python3 - <<'END'
+import os, signal, socket, subprocess, time
+both = [subprocess.Popen(["{PROGRAM}", "traffic", *words], stdout=out)
+        for words, out in (
+            (["scan", "--interface", "lo", "--strings", "{strings}"],
+             open("out", "wb")),
+            (["digest", "-q", "--interface", "lo", "-o", "lo.dig"], None))]
+def look_on():
+    # Both sockets have an interface, and both wait for packets.
+    sockets = [x.split() for x in open("/proc/net/packet").readlines()[1:]]
+    states = [open("/proc/%d/stat" % x.pid).read().rpartition(")")[2].split()[0]
+              for x in both]
+    return sum(x[4] != "0" for x in sockets) == 2 and states == ["S", "S"]
+def going_on():
+    assert all(x.poll() is None for x in both)
+    time.sleep(0.05)
+while not look_on():
+    going_on()
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-end = time.monotonic() + {PATIENCE / 4}
-while not os.path.getsize("out") and time.monotonic() < end:
+while not os.path.getsize("out"):
     s.sendto(b"an attack", ("127.0.0.1", 9))
-    time.sleep(0.1)
-time.sleep(1)
-for pid in sys.argv[1:]:
-    os.kill(int(pid), signal.SIGTERM)
+    going_on()
+for child in both:
+    child.send_signal(signal.SIGTERM)
+    assert child.wait() in (0, 2)
 END
 """
     done = subprocess.run(["unshare", "-n", "sh", "-c", script], cwd=tmp_path,
@@ -387,9 +398,6 @@ END
         pytest.skip("no namespaces here")
     assert done.returncode == 0, done.stderr
     assert " 3: 1 attack\n" in (tmp_path / "out").read_text()
-    end = time.monotonic() + PATIENCE / 4
-    while not (tmp_path / "lo.dig").exists() and time.monotonic() < end:
-        time.sleep(0.1)
     assert (tmp_path / "lo.dig").read_bytes().startswith(b"BLYDIG2")
 
 

@@ -6,15 +6,23 @@
 #define _GNU_SOURCE
 #include "apps/traffic/bpf.h"
 
+#include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A signal, even one that only lets a stopped process go on, ends runs of a
+ * program with EINTR, and the look at one that is loaded with EAGAIN. */
 static int bpf(int command, union bpf_attr *attr)
 {
-    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+    int got;
+    do
+        got = (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+    while (got < 0 &&
+           (errno == EINTR || (errno == EAGAIN && command == BPF_PROG_LOAD)));
+    return got;
 }
 
 static uint64_t place(const void *at)
