@@ -337,7 +337,7 @@ def test_packets(bly, strings, tmp_path):
     assert got.out.splitlines() == [
         f"{path} udp 10.0.0.1:4000 > 10.0.0.2:53 packet 2 3: 1 attack",
         f"{path} udp 10.0.0.1 > 10.0.0.2 packet 3 1: 1 attack"]
-    assert "1 fragments" in got.err and got.status == 2
+    assert "1 fragment, " in got.err and got.status == 2
     assert matches(bly, "--strings", strings, "--raw", path)[1]["packets"] == 0
 
 

@@ -207,7 +207,7 @@ static size_t look_print(struct find_run *r, const struct address *at,
         for (unsigned k = 0; k < s->ntags; k++)
             row.tags[k] = s->tags[k];
         report(stdout, r->args->json, find_row_fields, &row,
-               "{name} at {where} ({by}, {hops} hops)\n");
+               "{name} at {where} ({by}, {hops hop/s})\n");
     }
     return right;
 }
@@ -529,9 +529,9 @@ int net_node_status(const struct find_args *args, const char *address)
             fail("%s: no server answers: %s", address, r->call.why);
         else
             report(stdout, args->json, find_status_fields, &s,
-                   "{services} services, {links} neighbours of which {heard} "
-                   "tell something, {children} children; {bytes} of filters; "
-                   "{looks} questions, {expired} forgotten\n");
+                   "{services service/s}, {links neighbour/s} of which {heard} "
+                   "tell something, {children child/ren}; {bytes} of filters; "
+                   "{looks question/s}, {expired} forgotten\n");
         status = b.bad ? TROUBLE : YES;
     }
     find_close(r);

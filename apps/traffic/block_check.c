@@ -245,7 +245,7 @@ static void check_print(struct check_run *r)
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, block_sum_fields,
                s,
-               "{packets} packets, {bytes}; {stopped} stopped, "
+               "{packets packet/s}, {bytes}; {stopped} stopped, "
                "{stopped_bytes}[; {mistaken} of them by mistake]"
                "[; {?allowed}{allowed} allowed]"
                "[; the kernel takes {ns_passed:.0} ns to pass a packet]"

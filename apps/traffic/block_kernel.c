@@ -217,7 +217,7 @@ static int counters_print(const struct traffic_args *args, const char *mode,
     s.other = all[XDP_OTHER].packets;
     s.other_bytes = all[XDP_OTHER].bytes;
     report(stdout, args->json, block_state_fields, &s,
-           "{interface}[ ({mode})]: {stopped} packets stopped, "
+           "{interface}[ ({mode})]: {stopped packet/s} stopped, "
            "{stopped_bytes}; {allowed} "
            "allowed; {passed} not listed; {other} no IP\n");
     for (size_t i = 0; i < s.nrules && !args->json; i++)

@@ -285,7 +285,7 @@ static void digest_print(struct digest_run *r)
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, digest_fields,
                &r->sum,
-               "{packets} packets, {bytes}, in {tables} tables of "
+               "{packets packet/s}, {bytes}, in {tables table/s} of "
                "{file}[, {share} of it]; at most {rate} of other packets seem "
                "to be there[; {?sides}{sides} changed on the way]"
                "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"

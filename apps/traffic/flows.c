@@ -335,7 +335,7 @@ static void summary_print(struct flows_run *r)
     s->dropped = multistage_dropped(r->m);
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, flows_fields, s,
-               "{packets} packets, {bytes}; {flows} flows of {threshold} and "
+               "{packets packet/s}, {bytes}; {flows flow/s} of {threshold} and "
                "more, in {memory}[; {?other}{other} no IP][; {?cut}{cut} cut "
                "too short][; {?bad}{bad} bad]"
                "[; {?backwards}{backwards} out of order]\n");

@@ -77,16 +77,16 @@ static void summary_print(struct scan_run *r)
     s->absent = r->rules.absent;
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, scan_fields, s,
-               "{matches} matches of {strings} strings in {bytes}"
-               "[; {?packets}{packets} packets, {streams} streams]"
-               "[; {?gaps}{gaps} gaps in them]"
-               "[; {?cut}{cut} packets cut short]"
-               "[; {?fragments}{fragments} fragments, each by itself]"
+               "{matches match/es} of {strings string/s} in {bytes}"
+               "[; {?packets}{packets packet/s}, {streams stream/s}]"
+               "[; {?gaps}{gaps gap/s} in them]"
+               "[; {?cut}{cut packet/s} cut short]"
+               "[; {?fragments}{fragments fragment/s}, each by itself]"
                "[; {?late}{late} late or out of place]"
                "[; {?changed}{changed} sent again with other values]"
-               "[; {?other}{other} packets that are not IP left out]"
-               "[; {?absent}{absent} contents that must be absent left out]"
-               "[; {?without}{without} rules without content]\n");
+               "[; {?other}{other packet/s} other than IP left out]"
+               "[; {?absent}{absent content/s} that must be absent left out]"
+               "[; {?without}{without rule/s} without content]\n");
 }
 
 /* ------------------------------------------------------------------- files */
