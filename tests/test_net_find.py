@@ -54,7 +54,7 @@ class Servers:
         return run_command("net", "find", "--at", at, *ASK, *tags).status == 1
 
     def status(self, at):
-        return run("net", "status", "--json", *ASK, at).json
+        return run("net", "status", "--json", *ASK, "--at", at).json
 
     def kill(self, address):
         process = self.running.pop(address)
@@ -333,6 +333,10 @@ def test_as_many_services_as_there_is_room_for(servers):
     (["node", "--depth", "6"], "--depth"),
     (["node", "--parent", "nowhere"], "nowhere"),
     (["status", "127.0.0.1:9"], "no server answers"),
+    (["status", "--at", "127.0.0.1:9"], "no server answers"),
+    (["status"], "--at"),
+    (["status", "127.0.0.1:9", "--at", "127.0.0.1:9"], "--at"),
+    (["peers"], "--at"),
 ])
 def test_what_is_wrong_is_said(args, says):
     err = run("net", *args, status=2).err
