@@ -475,7 +475,8 @@ const struct command cmd_net = {
         "other peers by filters which words they have, and answers searches, "
         "until SIGTERM. search asks a peer, which asks those that seem to have "
         "the words, and prints the best documents of all of them; status 1 if "
-        "there are none. peers shows whom a peer knows.",
+        "there are none, 2 if a peer that may have some did not answer. peers "
+        "shows whom a peer knows.",
     .options = net_options,
     .examples = net_examples,
     .reports = REPORTS({ "of sim", net_result_fields, ONE },
