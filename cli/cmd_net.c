@@ -325,8 +325,8 @@ static const char *net_one(const char *verb, const struct list *rest)
     const size_t n = rest->n + net_args.at.n;
     if (n == 1)
         return rest->n ? rest->at[0] : net_args.at.at[0];
-    fail("%s; use bloomery net %s --at ADDRESS:PORT",
-         n ? "one address is enough" : "whom to ask?", verb);
+    fail("%s bloomery net %s --at ADDRESS:PORT",
+         n ? "one address is enough; use" : "whom to ask? Use", verb);
     return NULL;
 }
 

@@ -29,13 +29,13 @@
 #include "io/table_hash.h"
 
 #define BUCKETS 65536
-#define WAITING 4096   /* segments of a stream that wait, at most */
-#define NEAR (1 << 24) /* bytes; Linux's largest window by default is 6 MB */
-#define HISTORY \
-    (4 << 20)      /* bytes of a stream, what may be on its way at once */
-#define ENDED 4096 /* streams that have ended and are kept */
-#define ALIKE 4    /* streams with the same ends */
-#define TWICE 256  /* segments that wait behind an end, see there */
+#define WAITING 4096      /* segments of a stream that wait, at most */
+#define NEAR (1 << 24)    /* bytes; Linux's largest window by default is 6 MB */
+#define HISTORY (4 << 20) /* bytes that a stream keeps, at most */
+#define ENDED 4096        /* streams that have ended and are kept */
+#define LAST (1 << 16)    /* bytes of these; their last ones may come again */
+#define ALIKE 4           /* streams with the same ends */
+#define TWICE 256         /* segments that wait behind an end, see there */
 
 struct early {
     int64_t place;
@@ -275,10 +275,10 @@ static bool history_room(struct reassembly *r, struct stream *s, size_t n)
     return history_resize(r, s, need > twice ? need : twice);
 }
 
-/* As little as the scanner needs. */
-static void history_trim(struct reassembly *r, struct stream *s)
+/* No more than this, or as much as the scanner needs. */
+static void history_trim(struct reassembly *r, struct stream *s, size_t left)
 {
-    history_cut(s, r->spec.keeps);
+    history_cut(s, left > r->spec.keeps ? left : r->spec.keeps);
     if (s->room > s->nhistory + STREAM_AHEAD)
         /* If memory for less cannot be had, it stays as it is. */
         (void)history_resize(r, s, s->nhistory + STREAM_AHEAD);
@@ -470,7 +470,7 @@ static bool memory_bound(struct reassembly *r, struct stream *but)
             r->trimmed ? r->trimmed->newer : r->live.oldest;
         if (!rich)
             break;
-        history_trim(r, rich);
+        history_trim(r, rich, 0);
         r->trimmed = rich;
     }
     while (r->memory > r->spec.memory && r->live.oldest &&
@@ -535,6 +535,7 @@ static bool stream_take_segment(struct reassembly *r, struct stream *s,
     if (s->end == s->at && !s->over) {
         age_leave(r, s);
         age_enter(r, s, true);
+        history_trim(r, s, LAST);
     }
     return true;
 }
