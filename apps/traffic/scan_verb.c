@@ -153,7 +153,8 @@ static bool parts_missed(const struct scan_summary *s)
 {
     if (s->evicted)
         fail("%llu streams were forgotten before they ended, and strings "
-             "across that place were not looked for; use a higher --memory",
+             "across that place were not looked for; use a higher --memory, "
+             "which helps unless one pair of ports begins many connections",
              (unsigned long long)s->evicted);
     if (s->late)
         fail("%llu bytes came too late or too far from the rest of their "
