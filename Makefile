@@ -214,6 +214,7 @@ $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
+$(B)/$(1)/tests/test_table_hash: $(B)/$(1)/io/table_hash.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
 $(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index frame gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))

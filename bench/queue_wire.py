@@ -26,7 +26,7 @@ FLOWS = 8  # that yield
 
 def sh(*argv, **kw):
     return subprocess.run([str(a) for a in argv], check=True, text=True,
-                          capture_output=True, timeout=60, **kw).stdout
+                          capture_output=True, timeout=600, **kw).stdout
 
 
 class Wire:
@@ -108,10 +108,24 @@ class Wire:
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
 
+def listening(child, port):
+    """Wait until a server does."""
+    while True:
+        if child.poll() is not None:
+            raise RuntimeError(child.communicate()[1])
+        for table in "tcp", "tcp6":
+            with open(f"/proc/{child.pid}/net/{table}") as f:
+                for line in f.readlines()[1:]:
+                    words = line.split()
+                    if words[1].endswith(f":{port:04X}") and words[3] == "0A":
+                        return
+        time.sleep(0.02)
+
+
 def finished(child):
     """The report of a queue that a signal ends."""
     child.send_signal(signal.SIGTERM)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=600)
     if child.returncode != 0:
         raise RuntimeError(err)
     return json.loads(out)
@@ -126,7 +140,8 @@ def run(program, seconds, *argv, rate=RATE, flows=FLOWS):
         queue = wire.queue(program, *argv)
         servers = [wire.start("d", "iperf3", "-s", "-p", p, "-1", "--json")
                    for p in (5201, 5202)]
-        time.sleep(0.5)
+        for server, port in zip(servers, (5201, 5202)):
+            listening(server, port)
         total = f"{seconds + skip:g}"
         udp = wire.start("s", "iperf3", "-c", "10.9.2.1", "-p", 5202, "-u",
                          "-b", f"{4 * fair:.0f}", "-l", 1400, "-t", total)
@@ -136,13 +151,15 @@ def run(program, seconds, *argv, rate=RATE, flows=FLOWS):
         before, start = wire.sent(), time.monotonic()
         time.sleep(seconds - 1)
         after, end = wire.sent(), time.monotonic()
-        udp.wait(60)
-        tcp, constant = (json.loads(s.communicate(timeout=60)[0])
+        udp.wait(600)
+        tcp, constant = (json.loads(s.communicate(timeout=600)[0])
                          for s in servers)
         told = finished(queue)
     intervals = constant["intervals"]
     kept = [x["sum"] for x in intervals if x["sum"]["start"] >= skip
             and x["sum"]["seconds"] > 0.5]
+    # Where processes hardly run, there may be no such interval.
+    kept = kept or [x["sum"] for x in intervals]
     got = sum(x["bytes"] for x in kept) * 8 / sum(x["seconds"] for x in kept)
     lost = sum(x["lost_packets"] for x in kept) / max(
         1, sum(x["packets"] for x in kept))

@@ -101,7 +101,8 @@ static const struct opt net_options[] = {
     { "parent", 0, OPT_TEXT, &net_args.find.parent, "ADDRESS:PORT",
       "node: the server above this one in a hierarchy" },
     { "at", 0, OPT_LIST, &net_args.at, "ADDRESS:PORT",
-      "announce, find: a server; may be repeated. search: the peer to ask" },
+      "announce, find, status: a server; may be repeated, but for status. "
+      "search, peers: the peer to ask" },
     { "ring", 0, OPT_LIST, &net_args.find.ring, "ADDRESS:PORT",
       "announce, find: a member of a ring (node run) that keeps announcements "
       "too, and is asked last; may be repeated" },
@@ -169,11 +170,11 @@ static const struct verb net_verbs[] = {
     { "announce", "NAME TAG=VALUE...", 2,
       NET_SERVERS "at ring ring-name where ttl once " },
     { "find", "TAG=VALUE...", 1, NET_SERVERS "at ring ring-name how json " },
-    { "status", "ADDRESS:PORT", 1, NET_SERVERS "json " },
+    { "status", "--at ADDRESS:PORT", 0, NET_SERVERS "at json " },
     { "peer", "DIR", 1,
       " listen join key-file interval rescan patience vain quiet " },
     { "search", "WORD...", 1, " at key-file best quiet json " },
-    { "peers", "ADDRESS:PORT", 1, " key-file quiet json " },
+    { "peers", "--at ADDRESS:PORT", 0, " at key-file quiet json " },
 };
 
 /* ---------------------------------------------------------------- simulation
@@ -318,6 +319,17 @@ static int net_sim(const struct list *rest)
     return ok ? YES : TROUBLE;
 }
 
+/* The one to ask, by --at or without it. NULL, with the reason printed. */
+static const char *net_one(const char *verb, const struct list *rest)
+{
+    const size_t n = rest->n + net_args.at.n;
+    if (n == 1)
+        return rest->n ? rest->at[0] : net_args.at.at[0];
+    fail("%s bloomery net %s --at ADDRESS:PORT",
+         n ? "one address is enough; use" : "whom to ask? Use", verb);
+    return NULL;
+}
+
 static int net_service(const char *verb, const struct list *rest)
 {
     struct find_args *const f = &net_args.find;
@@ -333,8 +345,10 @@ static int net_service(const char *verb, const struct list *rest)
         return net_node(f);
     if (strcmp(verb, "announce") == 0)
         return net_announce(f, rest);
-    return strcmp(verb, "find") == 0 ? net_find(f, rest)
-                                     : net_node_status(f, rest->at[0]);
+    if (strcmp(verb, "find") == 0)
+        return net_find(f, rest);
+    const char *const one = net_one(verb, rest);
+    return one ? net_node_status(f, one) : TROUBLE;
 }
 
 static int net_peer(const char *verb, const struct list *rest)
@@ -351,8 +365,10 @@ static int net_peer(const char *verb, const struct list *rest)
         return gossip_find_words(a, rest);
     if (rest->n > 1)
         return fail("one at a time, not \"%s\" too", rest->at[1]);
-    return strcmp(verb, "peer") == 0 ? gossip_peer(a, rest->at[0])
-                                     : gossip_peers(a, rest->at[0]);
+    if (strcmp(verb, "peer") == 0)
+        return gossip_peer(a, rest->at[0]);
+    const char *const one = net_one(verb, rest);
+    return one ? gossip_peers(a, one) : TROUBLE;
 }
 
 static int net_run(struct list *operands)
@@ -452,13 +468,15 @@ const struct command cmd_net = {
         "and all below it have. announce offers a service until a signal; find "
         "prints who has all the tags: the nearest one if neighbours know of "
         "it, else all of the hierarchy, else what the ring has; status 1 if "
-        "there is none. What is not repeated is forgotten. status shows what a "
+        "there is none, 2 if someone who may have it did not answer. What is "
+        "not repeated is forgotten. status shows what a "
         "server knows.\n\n"
         "peer indexes the documents below a folder, plain or packed, tells "
         "other peers by filters which words they have, and answers searches, "
         "until SIGTERM. search asks a peer, which asks those that seem to have "
         "the words, and prints the best documents of all of them; status 1 if "
-        "there are none. peers shows whom a peer knows.",
+        "there are none, 2 if a peer that may have some did not answer. peers "
+        "shows whom a peer knows.",
     .options = net_options,
     .examples = net_examples,
     .reports = REPORTS({ "of sim", net_result_fields, ONE },

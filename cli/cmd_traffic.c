@@ -149,6 +149,8 @@ static const struct opt traffic_options[] = {
     { "xdp", 0, OPT_TEXT, &traffic_args.block.xdp, "NAME",
       "block: drop what is listed at this interface, in the kernel; a list "
       "that is there already is replaced between two packets" },
+    FLAG("empty", 0, traffic_args.block.empty,
+         "block: attach a list that stops nobody"),
     { "detach", 0, OPT_TEXT, &traffic_args.block.detach, "NAME",
       "block: no longer drop anything there" },
     { "status", 0, OPT_TEXT, &traffic_args.block.status, "NAME",
@@ -173,8 +175,8 @@ static const struct verb traffic_verbs[] = {
     { "count", "CAPTURE", 0,
       " key sketch keys error inner interface count form seed quiet json " },
     { "block", "LIST.bly CAPTURE | -o LIST.bly LIST...", 0,
-      " output into ttl items fpr skip-bad exact allow inner kernel xdp detach "
-      "status pins key-file seed wait quiet json " },
+      " output into ttl items fpr skip-bad exact allow inner kernel xdp empty "
+      "detach status pins key-file seed wait quiet json " },
     { "scan", "FILE...", 0,
       " rules strings nocase raw summary automaton per-length memory interface "
       "count inner seed quiet json " },
@@ -279,15 +281,18 @@ const struct command cmd_traffic = {
         "scan FILE... looks for many strings at once, in files and in what the "
         "packets of captures carry; TCP is put in order first. Filters let "
         "pass what may be one of the strings, and that is compared: matches "
-        "are exact, and the exit status is 1 if there are none. Of Snort's "
-        "rules each content is looked for by itself, with nocase, offset and "
-        "depth; whatever else they ask is not.\n\n"
+        "are exact, and the exit status is 1 if there are none, and 2 if some "
+        "may have been missed: what has no place in its stream, since it came "
+        "late, far from it, or in another version, is looked at segment by "
+        "segment. Of Snort's rules each content is looked for by itself, with "
+        "nocase, offset and depth; whatever else they ask is not.\n\n"
         "digest CAPTURE -o FILE keeps filters of the packets that passed, a "
-        "table for each slice of time, in at most 0.5 % of their bytes; trace "
-        "asks the tables of routers, neighbour by neighbour, which way a "
-        "packet took. The way is always among what it prints. Packets that a "
-        "router changes (--nat, --mtu, and the ends of tunnels with --inner) "
-        "are followed through its side table.\n\n"
+        "table for each slice of time, in at most 0.5 % of their bytes, "
+        "without those that the router changes; trace asks the tables of "
+        "routers, neighbour by neighbour, which way a packet took. The way is "
+        "always among what it prints. Packets that a router changes (--nat, "
+        "--mtu, and the ends of tunnels with --inner) are followed through its "
+        "side table.\n\n"
         "queue simulates a link with sources that yield and one that does not, "
         "behind drop-tail and behind Stochastic Fair Blue; with a CAPTURE it "
         "says what the latter would have dropped of it. With --tun and --out "

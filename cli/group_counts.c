@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/pipeline.h"
+#include "io/table_hash.h"
 #include "report/say.h"
 
 struct group_counting {
@@ -18,12 +19,6 @@ struct group_counting {
     bool members;
     pthread_mutex_t lock;
 };
-
-static uint64_t name_hash(const void *name, size_t len)
-{
-    static const bly_hasher any = { .id = BLY_HASH_XXH3 };
-    return bly_hash(&any, name, len);
-}
 
 static bool widen(struct group_counts *c)
 {
@@ -39,7 +34,7 @@ static bool widen(struct group_counts *c)
     }
     for (size_t i = 0; i < c->n; i++) {
         const bly_bytes *const name = &groups[i].name;
-        uint64_t at = name_hash(name->ptr, name->len);
+        uint64_t at = table_hash(name->ptr, name->len);
         while (table[at & (ntable - 1)])
             at++;
         table[at & (ntable - 1)] = (uint32_t)i + 1;
@@ -57,7 +52,7 @@ static bly_group *group_named(struct group_counts *c, const void *name,
 {
     if (c->n == c->room && (c->n >= UINT32_MAX / 2 || !widen(c)))
         return NULL;
-    uint64_t at = name_hash(name, len);
+    uint64_t at = table_hash(name, len);
     for (;; at++) {
         uint32_t *const number = &c->table[at & (c->ntable - 1)];
         bly_group *const g = *number ? &c->groups[*number - 1] : NULL;

@@ -1,31 +1,19 @@
 /*
  * text_set.c - a set of texts that is exact
  *
- * Linear probing, at most half full. Lists come from outside: the hash has a
- * seed of the process, so that nobody can make texts that all meet.
+ * Linear probing, at most half full. Lists come from outside, so nobody may
+ * know the hash.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "io/table_hash.h"
 #include "io/text_set.h"
-
-static const bly_hasher *set_hasher(void)
-{
-    static bly_hasher hasher;
-    if (!hasher.id) {
-        hasher.id = BLY_HASH_SIPHASH13;
-        /* Without randomness it is a table all the same. */
-        if (getrandom(hasher.secret, sizeof hasher.secret, GRND_NONBLOCK) < 0)
-            hasher.secret[0] = 1;
-    }
-    return &hasher;
-}
 
 /* The slot that has the text, or the free one where it would be. */
 static size_t set_slot(const struct text_set *s, bly_bytes text)
 {
-    size_t i = bly_hash(set_hasher(), text.ptr, text.len) & (s->nslots - 1);
+    size_t i = table_hash(text.ptr, text.len) & (s->nslots - 1);
     for (; s->slots[i]; i = (i + 1) & (s->nslots - 1)) {
         const size_t at = (size_t)s->slots[i] - 1;
         if (s->lines.len - at > text.len &&

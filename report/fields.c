@@ -211,7 +211,8 @@ struct telling {
     int at, column; /* of what is printed; what a tilde moves to */
 };
 
-/* A value that a text names: "name", "name:-12.3", "name:#". */
+/* A value that a text names: "name", "name:-12.3", "name:#", "name match/es",
+ * "name entr/y/ies". */
 struct named {
     char asked; /* one of ASKS, or 0 */
     const struct field *f;
@@ -219,6 +220,7 @@ struct named {
     const bly_fact *facts;
     int width, digits; /* digits: -1 if not said */
     bool bare;
+    const char *noun; /* what it counts, to the brace; NULL: not said */
 };
 #define ASKS "?!>"
 
@@ -246,7 +248,7 @@ static struct named named_read(const struct telling *t, const char **text)
     const void *value = t->value;
     const char *name = *text + 1;
     v.asked = strchr(ASKS, *name) ? *name++ : '\0';
-    const size_t n = strcspn(name, ":}");
+    const size_t n = strcspn(name, ": }");
     v.f = find_field(t->fields, &value, name, n);
     assert(v.f && "a text names a field that is not in its table");
     v.v = field_value(v.f, value);
@@ -257,6 +259,8 @@ static struct named named_read(const struct telling *t, const char **text)
     if (*end == '.')
         v.digits = (int)strtol(end + 1, &end, 10);
     v.bare = *end == '#';
+    if (*end == ' ')
+        v.noun = end + 1;
     *text = strchr(end, '}') + 1;
     return v;
 }
@@ -302,12 +306,31 @@ static void tell(struct telling *t, const char *s, size_t n)
         t->at = s[i] == '\n' ? 0 : t->at + 1;
 }
 
+/* "match/es" is "match" of one, "matches" of others; "entr/y/ies" has an end
+ * for each. */
+static void tell_noun(struct telling *t, const struct named *n)
+{
+    const size_t stem = strcspn(n->noun, "/}");
+    const char *const first = n->noun + stem + (n->noun[stem] == '/');
+    const size_t nfirst = strcspn(first, "/}");
+    const bool both = first[nfirst] == '/';
+    const char *const others = both ? first + nfirst + 1 : first;
+    tell(t, " ", 1);
+    tell(t, n->noun, stem);
+    if (n->v.real != 1)
+        tell(t, others, strcspn(others, "}"));
+    else if (both)
+        tell(t, first, nfirst);
+}
+
 static void tell_named(struct telling *t, const struct named *n)
 {
     char digits[400];
     if (!n->facts)
         t->at += fprintf(t->to, "%*s", n->width,
                          show_value(n, digits, sizeof digits));
+    if (n->noun)
+        tell_noun(t, n);
     for (size_t i = 0; n->facts && i < (size_t)n->v.real; i++)
         fprintf(t->to, "%*s%-*s%s\n", n->width, "", t->column - n->width,
                 n->facts[i].name, show_fact(&n->facts[i]));

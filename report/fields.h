@@ -38,7 +38,8 @@
  * it is MAYBE, and left out if it is OPTIONAL.
  *
  * In a text for people {name} is a value as its unit has it, {name:-12.3} one
- * padded as by printf and with three decimals, {name:#} a bare number. A part
+ * padded as by printf and with three decimals, {name:#} a bare number, {name
+ * match/es} one with what it counts: 1 match, 2 matches. A part
  * in brackets is printed if all values in it are there; of [this|that|] the
  * first part that fits. {?name} fits if the value is there and not 0, false,
  * empty or without elements, {!name} if not, {>name} if it is infinite;

@@ -92,6 +92,11 @@ class Network:
             run(IP, "netns", "del", self.space(name), check=False)
 
 
+def asleep(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] == "S"
+
+
 class Routers:
     """bloomery net router at each of these nodes, on all of its links."""
 
@@ -118,12 +123,24 @@ class Routers:
         lines = [line.split() for t in tables for line in t.splitlines()]
         return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
 
+    def asleep(self):
+        """Has each of them nothing to do? One that has been stopped, or waits for a processor, may have a packet in its hands."""
+        return all(asleep(process.pid) for process in self.running.values())
+
+    def busy(self):
+        """Does something wait, or was something sent since a moment ago?"""
+        before = self.waiting()
+        time.sleep(0.1)
+        return before[0] or not self.asleep() or before != self.waiting()
+
+    def drain(self):
+        """Wait until all that was sent is read, so that no queue runs over."""
+        while self.waiting()[0]:
+            time.sleep(0.005)
+
     def stop(self):
-        # All is quiet: nothing waits, and nothing was sent in between.
-        before = None
-        while before is None or before[0] or before != self.waiting():
-            before = self.waiting()
-            time.sleep(0.1)
+        while self.busy():
+            pass
         counts = {}
         for name, process in self.running.items():
             process.terminate()
@@ -191,9 +208,8 @@ class MarkedChain:
     def idle(self):
         """All sleep, and nothing waits to be read."""
         for process in self.processes:
-            with open(f"/proc/{process.pid}/stat") as f:
-                if f.read().rpartition(")")[2].split()[0] != "S":
-                    return False
+            if not asleep(process.pid):
+                return False
             with open(f"/proc/{process.pid}/net/packet") as f:
                 if any(int(line.split()[6]) for line in f.readlines()[1:]):
                     return False

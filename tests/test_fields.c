@@ -157,6 +157,8 @@ static void text_is_made_of_values(void **state)
         { "[{>infinite}endless][{>rate}what]", "endless" },
         { "[a[{owned}b]c[{small}[{!yes}d]]e]", "ac7e" },
         { "{fact} {name} {hidden}", "red in 1" },
+        { "{small match/es}, {hidden match/es}", "7 matches, 1 match" },
+        { "{small entr/y/ies}, {hidden entr/y/ies}", "7 entries, 1 entry" },
         { "  k~{small}\n[  absent~{owned}\n]", "  k       7\n" },
         { "a~b\n{params:1}", "a           b\n k          7\n"
                              " long_name  2.5\n" },

@@ -122,8 +122,21 @@ def test_twelve_peers_find_change_and_come_back(tmp_path, peers):
 
 def search_any(address, *words):
     done = subprocess.run([PROGRAM, "net", "search", "--at", address, "-q", *words], stderr=subprocess.PIPE)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode in (0, 1) or b"unknown: " in done.stderr, done.stderr
     return done.returncode == 0
+
+
+def test_a_dead_peer_is_no_no(tmp_path, peers):
+    """That nobody has a word is said only if all answered who may have it."""
+    first = peers.start(folder_of(tmp_path, "a", one="ordinary"))
+    second = peers.start(folder_of(tmp_path, "b", two="remarkable"))
+    until(lambda: search_any(first, "remarkable"))
+    peers.kill(second)
+    found = search(first, "remarkable", status=2)
+    assert found["documents"] == [] and found["silent"] == 1
+    assert "unknown: 1 of the peers" in run("net", "search", "--at", first, "remarkable", status=2).err
+    # Who does not have it need not answer.
+    assert search(first, "nowhereatall", status=1)["silent"] == 0
 
 
 def test_odd_folders(tmp_path, peers):

@@ -20,6 +20,13 @@ for i in list(range(first, last)) * int(sys.argv[5]):
     s.sendto(b"%s %d" % (word.encode(), i), ("ff3e::%x" % (0x1000 + i), 7000))
 """
 
+LAST = """
+import socket, sys
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(sys.argv[1]))
+s.sendto(b"last", ("ff3e::ffff", 7000))
+"""
+
 # A host: joins and leaves groups of a source as it is told, and says what it got.
 MEMBER = """
 import collections, json, select, socket, struct, sys
@@ -102,15 +109,27 @@ def network_of_twelve(net):
 
 class Tcpdump:
     def __init__(self, net, node, iface):
+        self.iface = iface
         self.process = net.start(node, shutil.which("tcpdump", path="/usr/sbin:/usr/bin:/sbin:/bin"), "-nn", "-l", "-U",
                                  "-i", iface, "-Q", "in", "dst net ff3e::/16",
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while "listening" not in self.process.stderr.readline():
             assert self.process.poll() is None
 
-    def count(self):
-        self.process.terminate()
-        return len(self.process.communicate(timeout=PATIENCE)[0].splitlines())
+    def count(self, net):
+        """What it saw until now: it reads behind, so a last packet is sent that ends it."""
+        node, iface = self.iface[1], f"{self.iface[1]}{self.iface[0]}"
+        net.within(node, "/usr/bin/python3", "-c", LAST, iface)
+        seen = 0
+        while "ff3e::ffff" not in (line := self.process.stdout.readline()):
+            assert line
+            seen += 1
+        self.end()
+        return seen
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
 
 
 @pytest.fixture
@@ -146,14 +165,14 @@ def test_copies_are_as_computed(network, tcpdump):
         if arrived:
             break
         for dump in watched.values():
-            dump.count()
+            dump.end()
     assert arrived
     counts = routers.stop()
     for name, member in members.items():
         # Once each, and of what was not asked for nothing gets through to a program.
         assert member.got(word) == {g: 1 for g in wishes[name]}
         assert len(before[name]) < len(member.tell("got"))
-    seen = {iface: dump.count() for iface, dump in watched.items()}
+    seen = {iface: dump.count(network) for iface, dump in watched.items()}
     behind = {"1b": "1", "4c": "4", "7a": "7", "ba": "12", "ca": "34"}
     for iface, names in behind.items():
         needed = len(set.union(*(wishes[n] for n in names)))
@@ -187,15 +206,19 @@ def test_joins_leaves_and_silence(network):
     two.process.kill()
     network.within("2", "ip", "link", "set", "dev", "2b", "down")
     counter = lambda: int(network.within("b", "cat", "/sys/class/net/ba/statistics/rx_packets").stdout)  # noqa: E731
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        time.sleep(1)
-        start = counter()
-        send(network, "quiet", group, 200)
-        if counter() - start < 100:
+    end, number = time.monotonic() + PATIENCE, 0
+    while True:
+        assert time.monotonic() < end, "b still gets the group, though nobody behind it is left"
+        number += 1
+        word, start = f"quiet{number}", counter()
+        send(network, word, group, 200)
+        # Router a has copied these when they have come to its own member: what b did not get by then, it will not get.
+        # A busy machine may lose some, which nobody waits for.
+        copied = lambda: seven.got(word).get(5, 0)  # noqa: E731
+        while copied() < 150 and (routers.busy() or copied() >= 150):
+            time.sleep(0.1)
+        if copied() >= 150 and counter() - start < 100:
             break
-    else:
-        raise AssertionError("b still gets the group, though nobody behind it is left")
     # An interface that vanishes takes its members with it, and the rest goes on.
     network.within("a", "ip", "link", "del", "dev", "a7")
     assert "a7 is gone" in routers.running["a"].stderr.readline()
@@ -213,6 +236,8 @@ def test_more_groups_than_there_is_room_for(network):
     member = Member(network, "r", "a", network.address("s", "a"))
     routers = Routers(network, "a", "--groups", "10", "--refresh", "1")
     member.tell("join", range(30))
-    until(network, lambda word: len(member.got(word)) == 10, range(30))
+    # The filter of the ten may take another one for one of them; how often is looked at above.
+    until(network, lambda word: 10 <= len(member.got(word)) < 30, range(30))
     counts = routers.stop()["a"]
-    assert counts["group_joins"] == 10 and counts["group_refused"] >= 20
+    # A wish that a router which did not run has forgotten makes room for another.
+    assert counts["group_joins"] - counts["group_leaves"] == 10 and counts["group_refused"] >= 20

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -69,7 +70,7 @@ ip("neigh", "add", "10.8.0.2", "lladdr", far, "dev", "out0")
 ip("neigh", "add", "fd08::2", "lladdr", far, "dev", "out0")
 seen = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
 seen.bind(("far0", 0))
-seen.settimeout(10)
+seen.settimeout(float(patience))
 child = None
 def queue(*argv):
     global child
@@ -132,23 +133,24 @@ print(json.dumps([out, arrived(9), ended()]))
 
 
 def test_a_rate_that_is_given():
-    """100 packets of 1,000 bytes at 800 kb/s take a second, and those that
-    find 20 waiting are dropped."""
+    """100 packets of 1,000 bytes at 80 kb/s take ten seconds, and those that
+    find 20 waiting are dropped. None comes earlier than that, however long
+    others take."""
     told = alone("""
-queue("--rate", "800k", "--tail", "--limit", "20")
+queue("--rate", "80k", "--tail", "--limit", "20")
 ip("route", "add", "10.8.0.2/32", "dev", "fair0", "src", "10.8.0.1")
 four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+start = time.monotonic()
 for i in range(100):
     four.sendto(b"%972d" % i, ("10.8.0.2", 4112))
-start = time.monotonic()
-got = arrived(20)
+got = arrived(5)
 spent = time.monotonic() - start
-print(json.dumps([got[:5], spent, ended()]))
+print(json.dumps([got, spent, ended()]))
 """)
     got, spent, end = told
     assert [int(x) for x in got] == [0, 1, 2, 3, 4]
-    assert spent > 0.1  # 20 packets of 10 ms, some of which had left
-    assert end["told"]["full"] >= 70 and end["status"] == 0
+    assert spent > 0.39  # the fifth behind four others
+    assert end["told"]["full"] > 0 and end["status"] == 0
     assert end["told"]["taken"] + end["told"]["full"] == end["told"]["packets"]
 
 
@@ -179,12 +181,15 @@ print(json.dumps(ended(None)))
 
 
 def test_loopback_takes_larger_packets_than_a_device():
-    done = subprocess.run(
-        ["unshare", "-n", "sh", "-c",
-         'ip link set lo up && exec timeout -s INT 1 "$@"', "sh", PROGRAM,
-         "traffic", "queue", "--tun", "fair0", "--out", "lo", "--json"],
-        capture_output=True, text=True, timeout=PATIENCE)
-    assert json.loads(done.stdout)["packets"] >= 0, done.stderr
+    child = subprocess.Popen(
+        ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh",
+         PROGRAM, "traffic", "queue", "--tun", "fair0", "--out", "lo",
+         "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = child.stderr.readline()
+    assert "fair0" in line, line
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=PATIENCE)
+    assert json.loads(out)["packets"] >= 0, err
 
 
 def test_wrong_calls(trouble):

@@ -88,6 +88,66 @@ def test_nat(net, bly):
         (("maybe", None), ("changed", "nat"), ("maybe", None))
 
 
+def udp_sum(body, src, dst, partial):
+    """The packet with its checksum, or with what Linux leaves for the network
+    card to complete (and for ever, between virtual ones)."""
+    pseudo = bytes(map(int, f"{src}.{dst}".split("."))) + struct.pack(
+        ">HH", 17, len(body))
+    total = sum(struct.unpack(f">{(len(pseudo)) // 2}H", pseudo))
+    if not partial:
+        total += sum(struct.unpack(f">{len(body) // 2}H", body))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ip4(body[:6] + struct.pack(">H", total if partial else
+                                      total ^ 0xffff) + body[8:],
+               17, src=src, dst=dst)
+
+
+def test_nat_and_checksums_of_cards(net, bly):
+    """Wherever on the way the checksum is filled in, the way is found."""
+    (net.path / "nat").write_text("10.0.0.5:1000 192.0.2.77:4000\n")
+    left = struct.pack(">H", 4000) + UDP_IN[2:]
+    for filled in range(5):
+        for i in 1, 2, 3, 4:
+            # r4 saw it first, r2 translates what comes in.
+            body, src = (left, "192.0.2.77") if i == 1 else \
+                (UDP_IN, "10.0.0.5")
+            seen = udp_sum(body, src, "198.51.100.1", partial=i > filled)
+            digest(net, f"r{i}", others(i) + [seen], "--bits", 40,
+                   *["--nat", "nat"] * (i == 2))
+        capture(net.path / "p.pcap", [ether(udp_sum(
+            left, "192.0.2.77", "198.51.100.1", partial=filled == 0))],
+            times=[1000.3])
+        found, _ = traced(bly)
+        assert found["r2"] == ("changed", "nat")
+        assert [found[x][0] for x in ("r1", "r3", "r4")] == 3 * ["maybe"]
+
+
+def test_a_translating_router_keeps_its_rate(ok):
+    """Entries of the side table come on top of the filters."""
+    ok("traffic", "gen", "-o", "c.pcap", "--count", 5000)
+    total = json.loads(ok("traffic", "digest", "--json", "-o", "a.dig",
+                          "c.pcap").out)
+    # All of the generated packets come from 10.0.0.0/8.
+    rows = json.loads(ok("traffic", "flows", "--json", "--key", "src",
+                         "c.pcap").out.splitlines()[0])
+    assert rows["key"].startswith("10.")
+    (ok.path / "nat").write_text(f"{rows['key']} 192.0.2.1\n")
+    changed = json.loads(ok("traffic", "digest", "--json", "-o", "b.dig",
+                            "--nat", "nat", "c.pcap").out)
+    assert changed["sides"] > 0 and changed["rate"] == total["rate"]
+
+
+def test_tables_of_old(net, bly, trouble):
+    """They may say no of a packet that has passed."""
+    digest(net, "r1", others(1))
+    capture(net.path / "p.pcap", [ether(packet(1))])
+    (net.path / "r1.dig").write_bytes(
+        b"BLYDIG1" + (net.path / "r1.dig").read_bytes()[7:])
+    trouble("traffic", "trace", "--topology", "net", "--packet", "p.pcap",
+            "--from", "r1", "r1.dig", says="older")
+
+
 def test_tunnel(net, bly):
     inner = packet(9)
     outer = ip4(inner, 4, src="203.0.113.1", dst="203.0.113.2")

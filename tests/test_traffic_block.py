@@ -257,7 +257,7 @@ def test_the_kernels_program_agrees(ok, bly, tmp_path):
 
 SWAPS = 1000 if FULL else 20
 VETH = f"""
-import json, os, signal, socket, subprocess, sys, time
+import json, os, select, signal, socket, subprocess, sys, time
 program, here = sys.argv[1:]
 swaps = {SWAPS}
 
@@ -299,11 +299,11 @@ try:
     six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     six.bind(("fd00::1", 5555))
 
-    def send(n, gap=0.0):
+    def send(n):
         return subprocess.Popen(
             ["nsenter", "-t", str(other.pid), "-n", sys.executable, "-c", '''
 import socket, sys, time
-n, gap = int(sys.argv[1]), float(sys.argv[2])
+n = int(sys.argv[1])
 socks = []
 for kind, source, to in ((socket.AF_INET, "10.9.0.2", "10.9.0.1"),
                          (socket.AF_INET, "10.9.0.3", "10.9.0.1"),
@@ -314,50 +314,63 @@ for kind, source, to in ((socket.AF_INET, "10.9.0.2", "10.9.0.1"),
     socks.append((s, source, to))
 i = 0
 while n < 0 or i < n:
-    for s, source, to in socks:
-        s.sendto(source.encode(), (to, 5555))
     i += 1
-    if gap or i % 64 == 0:
-        time.sleep(gap or 0.001)
-''', str(n), str(gap)])
+    for s, source, to in socks:
+        s.sendto(f"{{source}} {{i}}".encode(), (to, 5555))
+    if i % 64 == 0:
+        time.sleep(0.001)
+''', str(n)])
 
-    def heard(wait=0.5):
-        got = dict()
-        for s in four, six:
-            s.settimeout(wait)
-            try:
-                while True:
-                    source = s.recv(100).decode()
-                    got[source] = got.get(source, 0) + 1
-                    s.settimeout(wait)
-            except TimeoutError:
-                pass
+    everyone = ["10.9.0.2", "10.9.0.3", "fd00::2", "fd00::3"]
+    others = ["10.9.0.3", "fd00::3"]
+
+    def heard(sources, last):
+        # Who is heard until all of these are, with a packet of this number or
+        # a later one. Listed ones send before the others do: what comes of
+        # them has come by then.
+        got, waits = dict(), set(sources)
+        while waits:
+            for s in select.select([four, six], [], [])[0]:
+                source, i = s.recv(100).decode().split()
+                got[source] = got.get(source, 0) + 1
+                if int(i) >= last:
+                    waits.discard(source)
         return got
 
+    def rest():
+        got = dict()
+        while ready := select.select([four, six], [], [], 0)[0]:
+            for s in ready:
+                source = s.recv(100).decode().split()[0]
+                got[source] = got.get(source, 0) + 1
+        return got
+
+    def tried(sources):
+        send(20).wait()
+        return heard(sources, 20) | rest()
+
     told = dict()
-    send(20).wait()
-    told["before"] = heard()
+    told["before"] = tried(everyone)
     first = block("--xdp", "v0", "a.bly", ok=False)
     if first.returncode:
         skip(first.stderr.strip())
-    send(20).wait()
-    told["attached"] = heard()
+    told["attached"] = tried(others)
     told["status"] = json.loads(block("--status", "v0", "--json").stdout)
     block("--xdp", "v0", "a.bly", "--allow", "allow")
-    send(20).wait()
-    told["allowed"] = heard()
+    told["allowed"] = tried(everyone)
     block("--xdp", "v0", "a.bly")
-    heard(0.1)
+    rest()
 
     load = send(-1)
-    got = dict()
+    got = heard(others, 1)
     for i in range(swaps):
         block("-q", "--xdp", "v0", "b.bly" if i % 2 == 0 else "a.bly")
-        for k, v in heard(0.001).items():
-            got[k] = got.get(k, 0) + v
+        for some in rest(), heard(others, 1):
+            for k, v in some.items():
+                got[k] = got.get(k, 0) + v
     load.kill()
     load.wait()
-    for k, v in heard().items():
+    for k, v in rest().items():
         got[k] = got.get(k, 0) + v
     told["swapped"] = got
     told["after"] = json.loads(block("--status", "v0", "--json").stdout)
@@ -365,11 +378,9 @@ while n < 0 or i < n:
     # What is wrong leaves what is there, and nothing new.
     told["wrong"] = block("--xdp", "v0", "aging.bly", ok=False).returncode
     told["gone"] = block("--xdp", "v7", "a.bly", ok=False).returncode
-    send(20).wait()
-    told["still"] = heard()
+    told["still"] = tried(others)
     block("--detach", "v0")
-    send(20).wait()
-    told["detached"] = heard()
+    told["detached"] = tried(everyone)
     told["again"] = block("--detach", "v0", ok=False).returncode
     told["link"] = "xdp" in run("ip", "link", "show", "v0").stdout
     told["pins"] = os.path.exists("/sys/fs/bpf/bloomery")
@@ -438,3 +449,105 @@ def test_an_interface_drops_what_is_listed(ok, bly, tmp_path):
     assert all(status == 1 and "any more" in said for status, said in told["left"]), told["left"]
     assert told["together"] == [0] * 50
     assert "mount -t bpf" in told["nowhere"]
+
+
+NAMESPACES = """
+import json, os, subprocess, sys, time
+program = sys.argv[1]
+
+def run(*words, ok=True):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if ok and done.returncode:
+        sys.exit("FAILED " + " ".join(words) + ": " + done.stderr)
+    return done
+
+def skip(why):
+    print(json.dumps(dict(skip=why)))
+    sys.exit(0)
+
+if run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf", ok=False).returncode:
+    skip("no bpf file system here")
+other = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec sleep 3600"],
+                         stdout=subprocess.PIPE)
+there = ["nsenter", "-t", str(other.pid), "-n"]
+
+def block(*words, inside=()):
+    done = run(*inside, program, "traffic", "block", *words, ok=False)
+    return [done.returncode, done.stdout, done.stderr]
+
+try:
+    other.stdout.readline()
+    # The same name, and most likely the same number, in both.
+    for inside in [], there:
+        if run(*inside, "ip", "link", "add", "v0", "type", "veth", "peer",
+               "name", "v1", ok=False).returncode:
+            skip("no veth here")
+    told = dict()
+    told["first"] = block("--xdp", "v0", "a.bly")
+    if told["first"][0]:
+        skip(told["first"][2])
+    told["other_before"] = block("--status", "v0", inside=there)
+    told["other"] = block("--xdp", "v0", "a.bly", inside=there)
+    told["both"] = [block("--status", "v0", "--json", inside=x)
+                    for x in ([], there)]
+    told["detached"] = block("--detach", "v0", inside=there)
+    told["left"] = [block("--status", "v0", "--json", inside=x)
+                    for x in ([], there)]
+    # A list that stops nobody.
+    told["empty"] = block("--xdp", "v0", "empty.bly")
+    told["kept"] = block("--status", "v0")
+    told["meant"] = block("--xdp", "v0", "empty.bly", "--empty")
+    # Another name.
+    run("ip", "link", "set", "v0", "name", "w0")
+    told["renamed"] = block("--status", "w0", "--json")
+    told["old"] = block("--status", "v0")
+    told["swapped"] = block("--xdp", "w0", "a.bly")
+    told["off"] = block("--detach", "w0")
+    told["links"] = run("ip", "link").stdout.count("xdp")
+    # A name with a dot, which the file system has not.
+    run("ip", "link", "add", "link", "w0", "name", "w0.5", "type", "vlan",
+        "id", "5", ok=False)
+    if os.path.exists("/sys/class/net/w0.5"):
+        told["dot"] = [block("--xdp", "w0.5", "a.bly"),
+                       block("--detach", "w0.5")]
+    told["pins"] = os.path.exists("/sys/fs/bpf/bloomery")
+    print(json.dumps(told))
+finally:
+    other.kill()
+"""
+
+
+def test_names_and_namespaces(ok, bly, tmp_path):
+    """Interfaces of the same name in two namespaces have nothing to do with
+    each other, one that is renamed keeps its list, and no list is replaced by
+    an empty one by mistake."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    kernel_or_skip(bly, ok, tmp_path)
+    (tmp_path / "a").write_text("10.9.0.2\n")
+    (tmp_path / "none").write_text("# nobody\n")
+    ok("traffic", "block", "-o", "a.bly", "a")
+    ok("traffic", "block", "-o", "empty.bly", "none")
+    done = subprocess.run(
+        ["unshare", "-n", "-m", sys.executable, "-c", NAMESPACES, PROGRAM],
+        capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)
+    if "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    if "skip" in told:
+        pytest.skip(told["skip"])
+    # The mounts of the test are gone with it: that is said.
+    assert "nsenter" in told["first"][2]
+    assert told["other_before"][0] == 1 and told["other"][0] == 0
+    for status, out, _ in told["both"] + [told["renamed"]]:
+        assert status == 0
+        assert json.loads(out)["mode"] in ("native", "generic")
+    assert told["detached"][0] == 0
+    assert [x[0] for x in told["left"]] == [0, 1]
+    assert told["empty"][0] == 2 and "--empty" in told["empty"][2]
+    assert told["kept"][0] == told["meant"][0] == 0
+    assert told["old"][0] == 1 and "no such interface" in told["old"][2]
+    assert told["swapped"][0] == told["off"][0] == 0 and told["links"] == 0
+    assert all(x[0] == 0 for x in told.get("dot", [])), told["dot"]
+    assert not told["pins"]

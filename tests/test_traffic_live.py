@@ -27,6 +27,7 @@ ON_A_TERMINAL = """
 import fcntl, json, os, pty, select, signal, socket, struct, subprocess, sys
 import termios, time
 program, steps, term = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+patience = float(sys.argv[4])
 master, slave = pty.openpty()
 fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 80, 0, 0))
 before = termios.tcgetattr(slave)
@@ -40,7 +41,7 @@ child = subprocess.Popen(
     env={**os.environ, "TERM": term}, start_new_session=True)
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sender.bind(("127.0.0.1", 5555))
-out, pictures, end = b"", [], time.monotonic() + 30
+out, pictures, end = b"", [], time.monotonic() + patience
 while child.poll() is None and time.monotonic() < end:
     sender.sendto(bytes(1000), ("127.0.0.1", 6000))
     for _ in range(3):
@@ -72,7 +73,8 @@ def on_a_terminal(steps, term="xterm"):
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", 'ip link set lo up || exit 77; exec "$@"',
          "sh", sys.executable, "-c", ON_A_TERMINAL, PROGRAM, json.dumps(steps),
-         term], capture_output=True, text=True, timeout=PATIENCE)
+         term, str(PATIENCE / 4)], capture_output=True, text=True,
+        timeout=PATIENCE)
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("no namespaces here")
     assert done.returncode == 0, done.stderr
@@ -279,22 +281,28 @@ def test_as_tcpdump(tmp_path):
 # More comes than the kernel keeps for a program that is held up.
 HELD_UP = """
 import signal, socket, subprocess, sys, time
-end = time.monotonic() + float(sys.argv[1])
-child = subprocess.Popen(sys.argv[2:])
-while len(open("/proc/net/packet").readlines()) < 2:
-    if child.poll() is not None or time.monotonic() > end:
-        raise SystemExit("it does not look at the interface")
-    time.sleep(0.05)
+child = subprocess.Popen(sys.argv[1:])
+def state():
+    with open(f"/proc/{child.pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0]
+def looks_on():
+    # Its socket has an interface, and it waits for packets.
+    sockets = [x.split() for x in open("/proc/net/packet").readlines()[1:]]
+    return any(x[4] != "0" for x in sockets) and state() == "S"
+def wait(what):
+    while not what():
+        assert child.poll() is None
+        time.sleep(0.02)
+wait(looks_on)
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.sendto(b"first", ("127.0.0.1", 9))
-time.sleep(0.5)
 child.send_signal(signal.SIGSTOP)
+wait(lambda: state() == "T")
 for i in range(1500):
     s.sendto(bytes(30000), ("127.0.0.1", 9))
 child.send_signal(signal.SIGCONT)
-time.sleep(0.5)
 child.send_signal(signal.SIGINT)
-sys.exit(child.wait(float(sys.argv[1])))
+sys.exit(child.wait())
 """
 
 
@@ -309,7 +317,7 @@ def test_lost_packets_are_counted(tmp_path, verb):
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c",
          'ip link set lo up || exit 77; exec "$@"', "sh", sys.executable, "-c",
-         HELD_UP, str(PATIENCE / 4), PROGRAM, "traffic", *verb, "-i", "lo",
+         HELD_UP, PROGRAM, "traffic", *verb, "-i", "lo",
          "--json"],
         cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode == 77 or "unshare" in done.stderr:

@@ -8,6 +8,7 @@
 #include "apps/traffic/reassembly.h"
 #include "apps/traffic/scan_rules.h"
 #include "apps/traffic/scan.h"
+#include "reassembly_check.h"
 #include "support.h"
 
 /* Few letters, so that everything happens: overlaps, repeats, runs. */
@@ -339,7 +340,7 @@ static void snorts_rules(void **state)
 #define STREAM 5000
 struct stream_got {
     const unsigned char *all;
-    unsigned char seen[STREAM];
+    unsigned seen[STREAM];
     bool bad;
 };
 
@@ -352,21 +353,23 @@ static bool stream_check(void *ctx, const struct flow_key *key,
     if (n <= seen || base + n > STREAM || memcmp(g->all + base, at, n) != 0)
         g->bad = true;
     for (uint64_t i = base + seen; !g->bad && i < base + n; i++)
-        g->bad = g->seen[i]++ != 0;
+        g->seen[i]++;
     return true;
 }
 
 /* Segments in any order, twice, overlapping, cut short, around the end of the
- * sequence numbers: each byte comes once, in its place. */
+ * sequence numbers: each byte comes in its place, and once if none was late. */
 static void streams_are_put_in_order(void **state)
 {
     uint64_t at = 9;
     unsigned char all[STREAM];
+    unsigned in_order = 0;
     (void)state;
     for (size_t i = 0; i < STREAM; i++)
         all[i] = (unsigned char)test_random(&at);
     for (unsigned round = 0; round < 60; round++) {
         struct stream_got got = { .all = all };
+        bool sent[STREAM] = { false };
         const uint32_t first = round % 2 ? UINT32_MAX - 2000 : 17;
         const bool whole = round % 3 != 0;
         struct reassembly *const r = reassembly_new(
@@ -393,19 +396,45 @@ static void streams_are_put_in_order(void **state)
                                       .wire = to - from };
                 if (!whole && test_random(&at) % 8 == 0)
                     s.n = test_random(&at) % (s.n + 1);
+                for (size_t i = from; i < from + s.n; i++)
+                    sent[i] = true;
                 assert_true(reassembly_add(r, &s));
             }
             done += n;
         }
         assert_true(reassembly_end(r));
         assert_false(got.bad);
-        size_t missing = 0;
-        for (size_t i = 0; i < STREAM; i++)
-            missing += !got.seen[i];
-        if (reassembly_sum(r)->gaps == 0)
-            assert_true(missing < 600); /* the last ones may not be sent */
-        assert_true(reassembly_sum(r)->streams >= 1);
+        const struct reassembly_sum *const sum = reassembly_sum(r);
+        for (size_t i = 0; i < STREAM; i++) {
+            assert_true(!sent[i] || got.seen[i]);
+            if (!sum->late)
+                assert_true(got.seen[i] == sent[i]);
+        }
+        in_order += !sum->late && !sum->gaps;
+        assert_int_equal(sum->changed, 0);
+        assert_int_equal(sum->streams, 1);
         reassembly_free(r);
+    }
+    assert_true(in_order >= 30);
+}
+
+/* Whatever is forged: nothing is lost. */
+static void nothing_is_lost(void **state)
+{
+    uint64_t at = 4;
+    unsigned char ops[1 + 4 * 120];
+    (void)state;
+    for (unsigned round = 0; round < 3000; round++) {
+        const size_t n = 1 + 4 * (test_random(&at) % 120);
+        for (size_t i = 0; i < n; i++)
+            ops[i] = (unsigned char)test_random(&at);
+        /* Few beginnings and ends, or else streams are short. */
+        for (size_t i = 1; i < n; i += 4)
+            if (test_random(&at) % 8)
+                ops[i] &= 0x78;
+        const char *const wrong = reassembly_check(ops, n);
+        if (wrong)
+            fail_msg("round %u: %s", round, wrong);
     }
 }
 
@@ -442,6 +471,44 @@ static void memory_is_bounded(void **state)
     reassembly_free(r);
 }
 
+/* A stream of which nothing is missing but its first byte, and another that
+ * only goes on: memory is bounded, and nothing is lost. */
+static void one_stream_is_bounded(void **state)
+{
+    uint64_t bytes = 0;
+    unsigned char payload[1000] = { 0 };
+    (void)state;
+    for (unsigned late = 0; late < 2; late++) {
+        struct reassembly *const r =
+            reassembly_new(&(struct reassembly_spec){ .keeps = 100,
+                                                      .memory = 1000000,
+                                                      .take = count_bytes,
+                                                      .ctx = &bytes });
+        assert_non_null(r);
+        bytes = 0;
+        struct segment s = { .key = { 4, "both" },
+                             .sequence = 9,
+                             .syn = true,
+                             .at = payload,
+                             .n = 1000,
+                             .wire = 1000 };
+        s.n = s.wire = 0;
+        assert_true(reassembly_add(r, &s));
+        s.syn = false;
+        s.n = s.wire = 1000;
+        for (uint32_t i = 0; i < 5000; i++) {
+            s.sequence = 10 + late + i * 1000;
+            assert_true(reassembly_add(r, &s));
+            assert_true(reassembly_sum(r)->most < 1100000);
+        }
+        assert_true(reassembly_end(r));
+        assert_int_equal(bytes, 5000000);
+        assert_int_equal(reassembly_sum(r)->gaps, late);
+        assert_int_equal(reassembly_sum(r)->late, 0);
+        reassembly_free(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,7 +519,9 @@ int main(void)
         cmocka_unit_test(strings_that_cannot_be),
         cmocka_unit_test(snorts_rules),
         cmocka_unit_test(streams_are_put_in_order),
+        cmocka_unit_test(nothing_is_lost),
         cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(one_stream_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
 
 #include "apps/basket/basket.h"
 #include "io/input.h"
+#include "io/table_hash.h"
 #include "report/out.h"
 #include "report/say.h"
 
@@ -68,12 +69,6 @@ static void *basket_grow(void *array, size_t *room, size_t need, size_t size)
     return grown;
 }
 
-static uint64_t basket_hash(const char *word, size_t len)
-{
-    static const bly_hasher by = { .id = BLY_HASH_XXH3 };
-    return bly_hash(&by, word, len);
-}
-
 static bool basket_rehash(struct baskets *b)
 {
     const size_t n = b->ntable ? 2 * b->ntable : 1024;
@@ -81,8 +76,8 @@ static bool basket_rehash(struct baskets *b)
     if (!table)
         return false;
     for (size_t i = 0; i < b->nitems; i++) {
-        size_t at = (size_t)basket_hash(b->names.at + b->items[i].name,
-                                        b->items[i].len);
+        size_t at =
+            (size_t)table_hash(b->names.at + b->items[i].name, b->items[i].len);
         while (table[at & (n - 1)])
             at++;
         table[at & (n - 1)] = (uint32_t)(i + 1);
@@ -99,7 +94,7 @@ static struct item *basket_item(struct baskets *b, const char *word, size_t len)
     if (2 * b->nitems >= b->ntable && !basket_rehash(b))
         return NULL;
     const size_t mask = b->ntable - 1;
-    size_t at = (size_t)basket_hash(word, len) & mask;
+    size_t at = (size_t)table_hash(word, len) & mask;
     for (; b->table[at]; at = (at + 1) & mask) {
         struct item *const it = &b->items[b->table[at] - 1];
         if (it->len == len && memcmp(b->names.at + it->name, word, len) == 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "apps/digest/jobs.h"
+#include "io/table_hash.h"
 #include "report/say.h"
 
 #define ICP_HEADER 20
@@ -39,6 +40,12 @@ struct names {
     uint64_t mask, n, nbytes;
 };
 
+/* The hash is that of the simulated proxies, and its seed is known. */
+static uint64_t slot_of(uint64_t hash)
+{
+    return table_hash(&hash, sizeof hash);
+}
+
 static bool names_grow(struct names *t)
 {
     const uint64_t slots = t->hashes ? (t->mask + 1) * 2 : 1 << 16;
@@ -54,7 +61,7 @@ static bool names_grow(struct names *t)
         return false;
     }
     for (uint64_t i = 0; t->hashes && i <= t->mask; i++) {
-        uint64_t at = t->hashes[i] & more.mask;
+        uint64_t at = slot_of(t->hashes[i]) & more.mask;
         if (!t->hashes[i])
             continue;
         while (more.hashes[at])
@@ -81,7 +88,7 @@ static bool simulate_line(void *ctx, const struct digest_line *line,
     }
     const uint64_t hash = bly_hash(&t->hasher, line->key.ptr, line->key.len);
     const uint64_t key = hash ? hash : 1;
-    uint64_t at = key & t->mask;
+    uint64_t at = slot_of(key) & t->mask;
     while (t->hashes[at] && t->hashes[at] != key)
         at = (at + 1) & t->mask;
     if (!t->hashes[at]) {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "apps/join/held.h"
+#include "io/table_hash.h"
 
 #define SEGMENT_BYTES ((size_t)256 * 1024)
 
@@ -96,7 +97,9 @@ bool held_each(const struct held *h, held_fn *each, void *ctx)
 static struct held_row **place_of(const struct held *h, uint64_t hash,
                                   const void *key, size_t nkey)
 {
-    size_t at = (size_t)hash & h->mask;
+    /* Not by the hash of the filter, for which anybody can make keys that
+     * meet. */
+    size_t at = (size_t)table_hash(key, nkey) & h->mask;
     for (; h->table[at]; at = (at + 1) & h->mask) {
         const struct held_row *const row = h->table[at];
         if (row->hash == hash && row->nkey == nkey &&

@@ -64,7 +64,10 @@ struct find_run {
     struct blob blob;
     struct service wanted;
     struct address places[FIND_PLACES];
+    enum { NAMED, ANSWERED, SILENT } heard[FIND_PLACES];
     uint32_t nplaces;
+    bool cut;     /* there was no room for all that were named */
+    bool no_ring; /* that can be asked */
     struct finder_found found;
     uint64_t asked;
     unsigned nrows;
@@ -149,8 +152,10 @@ static uint32_t place_of(struct find_run *r, const struct address *at)
     uint32_t i = 0;
     while (i < r->nplaces && !address_equal(&r->places[i], at))
         i++;
-    if (i == FIND_PLACES)
+    if (i == FIND_PLACES) {
+        r->cut = true;
         return SEEK_NOBODY;
+    }
     r->places[i] = *at;
     r->nplaces += i == r->nplaces;
     return i;
@@ -199,9 +204,17 @@ static size_t look_print(struct find_run *r, const struct address *at,
         for (unsigned k = 0; k < s->ntags; k++)
             row.tags[k] = s->tags[k];
         report(stdout, r->args->json, find_row_fields, &row,
-               "{name} at {where} ({by}, {hops} hops)\n");
+               "{name} at {where} ({by}, {hops hop/s})\n");
     }
     return right;
+}
+
+/* The same of a place of the network, and whether it answered is kept. */
+static bool look_place(struct find_run *r, uint32_t at)
+{
+    const bool said = look_at(r, &r->call, &r->places[at]);
+    r->heard[at] = said ? ANSWERED : SILENT;
+    return said;
 }
 
 /* The nearest one that has it. */
@@ -213,7 +226,7 @@ static bool look_near(struct find_run *r)
     do {
         size_t n = 0;
         /* Who does not answer, or lies, is a dead end. */
-        const bool said = look_at(r, &r->call, &r->places[at]);
+        const bool said = look_place(r, at);
         if (said && look_print(r, &r->places[at], "near", s.hops))
             return true;
         for (size_t i = 0; said && i < r->found.nlinks; i++) {
@@ -237,7 +250,7 @@ static bool look_tree(struct find_run *r)
     while (climb_next(&c, &at)) {
         size_t n = 0;
         uint64_t hops = 0;
-        const bool said = look_at(r, &r->call, &r->places[at]);
+        const bool said = look_place(r, at);
         for (uint32_t i = (uint32_t)c.asked; c.steps[i].from != SEEK_NOBODY;
              i = c.steps[i].from)
             hops++;
@@ -255,37 +268,80 @@ static bool look_tree(struct find_run *r)
                         : SEEK_NOBODY,
                     has);
     }
+    r->cut |= c.cut;
     climb_free(&c);
     return any;
 }
 
-/* At the owner of the first tag, or those behind it: -1 if nobody answers. */
-static int look_ring(struct find_run *r)
+/* At the owner of the first tag, and those behind it, each of which should have
+ * it. The first that does not answer is a place too. */
+static bool look_ring(struct find_run *r)
 {
     struct address at[CHORD_USUAL_COPIES];
     const size_t n = tag_members(r->ring, r->wanted.tags[0], at);
-    bool said = false;
     for (size_t i = 0; i < n; i++) {
-        if (!look_at(r, &r->ring->call, &at[i]))
+        if (look_at(r, &r->ring->call, &at[i])) {
+            if (look_print(r, &at[i], "ring", i + 1))
+                return true;
             continue;
-        said = true;
-        if (look_print(r, &at[i], "ring", i + 1))
-            return 1;
+        }
+        const uint32_t place = place_of(r, &at[i]);
+        if (place != SEEK_NOBODY)
+            r->heard[place] = SILENT;
     }
-    return said ? 0 : -1;
+    r->no_ring = n == 0;
+    return false;
 }
 
-/* Was the first server reached at all? */
+/* A server that was given and answers is the first one. Those that do not stay
+ * among the places, behind it. */
 static bool first_answers(struct find_run *r)
 {
-    while (!look_at(r, &r->call, &r->places[0])) {
-        if (r->nplaces == 1)
-            return false;
-        memmove(r->places, r->places + 1, --r->nplaces * sizeof r->places[0]);
-    }
-    r->nplaces = 1;
+    const uint32_t given = r->nplaces;
+    uint32_t i = 0;
+    while (i < given && !look_place(r, i))
+        i++;
+    if (i == given)
+        return false;
+    const struct address first = r->places[i];
+    r->places[i] = r->places[0];
+    r->heard[i] = r->heard[0];
+    r->places[0] = first;
+    r->heard[0] = ANSWERED;
+    /* Others need not be asked: each leads to the same servers. */
+    r->nplaces = i + 1;
     r->asked = 0;
     return true;
+}
+
+/* Nobody that answered has it. That nobody has it is known only if all who may
+ * have it answered. */
+static int find_none(const struct find_run *r)
+{
+    char text[ADDRESS_TEXT], some[4 * ADDRESS_TEXT] = "";
+    uint32_t silent = 0, named = 0;
+    for (uint32_t i = 0; i < r->nplaces; i++) {
+        named += r->heard[i] == NAMED;
+        if (r->heard[i] != SILENT)
+            continue;
+        if (silent++ < 3) {
+            address_text(&r->places[i], text);
+            snprintf(some + strlen(some), sizeof some - strlen(some), "%s%s",
+                     silent > 1 ? ", " : "", text);
+        }
+    }
+    if (silent)
+        fail("unknown: no answer from %s%s", some,
+             silent > 3 ? " and others" : "");
+    if (named)
+        fail("unknown: %lu server%s that may know of it %s not asked",
+             (unsigned long)named, named == 1 ? "" : "s",
+             named == 1 ? "was" : "were");
+    if (r->cut)
+        fail("unknown: the network has more than %d servers", FIND_PLACES);
+    if (r->no_ring)
+        fail("unknown: the ring cannot be asked: %s", r->ring->call.why);
+    return silent || named || r->cut || r->no_ring ? TROUBLE : NO;
 }
 
 static int find_all(struct find_run *r)
@@ -301,20 +357,19 @@ static int find_all(struct find_run *r)
                     "--ring of a member of a ring");
     if (how && ring && !r->ring)
         return fail("which ring? Right: --ring ADDRESS:PORT");
-    bool reached = r->nplaces && (near || tree) && first_answers(r);
+    const bool network = r->nplaces && (near || tree);
+    const bool reached = network && first_answers(r);
+    if (!network)
+        r->nplaces = 0;
     if (reached && near && look_near(r))
         return YES;
     if (reached && tree && look_tree(r))
         return YES;
-    if (ring && r->ring) {
-        const int got = look_ring(r);
-        if (got > 0)
-            return YES;
-        if (got < 0 && !reached)
-            return fail("the ring cannot be asked: %s", r->ring->call.why);
-        reached = true;
-    }
-    return reached ? NO : fail("no server answers: %s", r->call.why);
+    if (ring && r->ring && look_ring(r))
+        return YES;
+    if (network && !reached)
+        return fail("no server answers: %s", r->call.why);
+    return find_none(r);
 }
 
 static bool take_tags(const struct list *words, size_t from, struct service *s)
@@ -471,9 +526,9 @@ int net_node_status(const struct find_args *args, const char *address)
             fail("%s: no server answers: %s", address, r->call.why);
         else
             report(stdout, args->json, find_status_fields, &s,
-                   "{services} services, {links} neighbours of which {heard} "
-                   "tell something, {children} children; {bytes} of filters; "
-                   "{looks} questions, {expired} forgotten\n");
+                   "{services service/s}, {links neighbour/s} of which {heard} "
+                   "tell something, {children child/ren}; {bytes} of filters; "
+                   "{looks question/s}, {expired} forgotten\n");
         status = b.bad ? TROUBLE : YES;
     }
     find_close(r);

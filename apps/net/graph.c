@@ -12,6 +12,7 @@
 #include "io/files.h"
 #include "io/line_words.h"
 #include "io/source.h"
+#include "io/table_hash.h"
 #include "report/say.h"
 
 #define TEXT_MOST ((size_t)64 << 20)
@@ -159,8 +160,7 @@ struct names {
 
 static size_t name_place(const struct names *t, struct words name)
 {
-    const bly_hasher h = { .id = BLY_HASH_XXH3 };
-    size_t i = bly_hash(&h, name.at, name.n) & (t->nplaces - 1);
+    size_t i = table_hash(name.at, name.n) & (t->nplaces - 1);
     for (; t->places[i]; i = (i + 1) & (t->nplaces - 1)) {
         const char *const other = t->links->nodes[t->places[i] - 1].name;
         if (strlen(other) == name.n && memcmp(other, name.at, name.n) == 0)

@@ -127,7 +127,7 @@ static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
             mark_in(&r->marks[faces_between(&r->g, i, r->before[i])], &way))
             r->left[out.nleft++] = r->g.nodes[i].name;
     report(stdout, r->args->json, received_fields, &out,
-           "{from} -> {to}: [{farthest}, {hops} hops away|nobody near]\n");
+           "{from} -> {to}: [{farthest}, {hops hop/s} away|nobody near]\n");
     fflush(stdout);
     return true;
 }

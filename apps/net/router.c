@@ -657,9 +657,9 @@ int net_router(const struct router_args *given)
         groups_count(r);
         r->result.seconds = (double)(router_now() - start) / 1000;
         report(stdout, args.json, router_fields, &r->result,
-               "{name}: {received} packets came, {sent} sent on; dropped: "
+               "{name}: {received packet/s} came, {sent} sent on; dropped: "
                "{loop} loop, {expired} expired, {too_big} too big, {bad} "
-               "bad; {group_packets} to groups, {group_copies} copies\n");
+               "bad; {group_packets} to groups, {group_copies cop/y/ies}\n");
     }
     for (unsigned i = 0; i < r->nports; i++)
         port_close(&r->ports[i]);

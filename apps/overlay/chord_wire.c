@@ -9,6 +9,7 @@
 
 #include "io/byte_order.h"
 #include "io/sums.h"
+#include "io/table_hash.h"
 
 uint64_t descriptor_id(const struct address *a, unsigned v)
 {
@@ -35,7 +36,7 @@ uint64_t wire_ring(const char *name, unsigned bits, unsigned r, unsigned copies)
 
 static size_t book_slot(const struct book *b, uint64_t id)
 {
-    size_t i = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % b->nslots;
+    size_t i = (size_t)(table_hash(&id, sizeof id) % b->nslots);
     while (b->slots[i] && b->at[b->slots[i] - 1].id != id)
         i = i + 1 < b->nslots ? i + 1 : 0;
     return i;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/table_hash.h"
+
 #define GOSSIP_BACKOFF 6 /* doublings of the wait for one that is silent */
 #define TRIES 16         /* to find somebody to talk to */
 
@@ -46,7 +48,7 @@ static uint64_t version_after(const struct gossip *g, uint64_t version)
 
 static uint32_t *slot_of(const struct gossip *g, uint64_t id)
 {
-    size_t at = id & (g->nslots - 1);
+    size_t at = table_hash(&id, sizeof id) & (g->nslots - 1);
     while (g->slots[at] && g->entries[g->slots[at] - 1].id != id)
         at = (at + 1) & (g->nslots - 1);
     return &g->slots[at];

@@ -150,11 +150,16 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
         if (!read_report(&f, &r)) {
             fail("%s: an answer that is none", a->at);
         } else {
-            status = r.nhits ? YES : NO;
+            /* Who was silent may have them. */
+            status = r.nhits ? YES : r.silent ? TROUBLE : NO;
             if (a->json)
                 report(stdout, true, search_fields, &r, NULL);
             else if (!quiet)
                 print_report(&r);
+            if (status == TROUBLE)
+                fail("unknown: %llu of the peers that may have the words did "
+                     "not answer",
+                     (unsigned long long)r.silent);
         }
     }
     free(r.hits);

@@ -35,7 +35,7 @@ struct traffic_args {
         const char *xdp, *detach, *status, *pins;
         uint64_t items;
         double fpr;
-        bool skip_bad, kernel;
+        bool skip_bad, kernel, empty;
     } block;
     struct scan_args {
         const char *rules, *strings;
@@ -130,7 +130,7 @@ struct block_summary {
 
 /* What the kernel has counted. */
 struct block_state {
-    const char *interface;
+    const char *interface, *mode;
     uint64_t passed, passed_bytes, allowed, allowed_bytes, other, other_bytes;
     uint64_t stopped, stopped_bytes;
     const struct block_rule *rules;
@@ -150,6 +150,7 @@ struct scan_summary {
     uint64_t strings, groups, memory, bytes, matches;
     double passed, computed, compared; /* per byte */
     uint64_t packets, other, cut, lost, fragments, streams, gaps, evicted;
+    uint64_t late, changed; /* bytes of streams */
     uint64_t without, absent;
 };
 

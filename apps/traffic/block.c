@@ -67,12 +67,12 @@ static void made_print(const struct traffic_args *args,
                        const struct block_made *made)
 {
     if (!quiet)
-        report(args->json ? stdout : stderr, args->json, block_made_fields,
-               made,
-               "{file}: {prefixes} prefixes of {lengths4} lengths of IPv4 and "
-               "{lengths6} of IPv6, {kind}, {bytes}; stops {fpr} of packets "
-               "from others[; entries stay {?ttl}{ttl} s][; {?bad}{bad} lines "
-               "skipped]\n");
+        report(
+            args->json ? stdout : stderr, args->json, block_made_fields, made,
+            "{file}: {prefixes prefix/es} of {lengths4 length/s} of IPv4 and "
+            "{lengths6} of IPv6, {kind}, {bytes}; stops {fpr} of packets "
+            "from others[; entries stay {?ttl}{ttl} s][; {?bad}{bad} lines "
+            "skipped]\n");
 }
 
 static bool ttl_read(const char *text, uint64_t *out)

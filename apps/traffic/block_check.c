@@ -13,6 +13,7 @@
 #include "apps/traffic/block_xdp.h"
 #include "apps/traffic/capture.h"
 #include "io/files.h"
+#include "io/table_hash.h"
 #include "report/say.h"
 
 #define MOST_VICTIMS ((size_t)1 << 20)
@@ -40,15 +41,9 @@ struct check_run {
 
 /* ------------------------------------------------------------------ victims */
 
-static uint64_t address_hash(const struct prefix *p)
-{
-    static const bly_hasher hasher = { .id = BLY_HASH_XXH3 };
-    return bly_hash(&hasher, p->at, sizeof p->at);
-}
-
 static struct victim *victim_of(const struct victims *v, const struct prefix *p)
 {
-    for (size_t i = address_hash(p) & (v->room - 1);;
+    for (size_t i = table_hash(p->at, sizeof p->at) & (v->room - 1);;
          i = (i + 1) & (v->room - 1))
         if (!v->at[i].address.version ||
             prefix_order(&v->at[i].address, p) == 0)
@@ -250,7 +245,7 @@ static void check_print(struct check_run *r)
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, block_sum_fields,
                s,
-               "{packets} packets, {bytes}; {stopped} stopped, "
+               "{packets packet/s}, {bytes}; {stopped} stopped, "
                "{stopped_bytes}[; {mistaken} of them by mistake]"
                "[; {?allowed}{allowed} allowed]"
                "[; the kernel takes {ns_passed:.0} ns to pass a packet]"

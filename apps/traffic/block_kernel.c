@@ -1,105 +1,27 @@
 /*
  * block_kernel.c - a block list at an interface: --xdp, --detach, --status
  *
- * What outlives the command is pinned in a folder of the bpf file system:
- *
- *     /sys/fs/bpf/bloomery/eth0/link       the program's place at the interface
- *     /sys/fs/bpf/bloomery/eth0/counters   what it counts, across lists
- *
- * Whatever fails before both are there takes the program away again, since the
- * link goes with the last descriptor of it. Commands that change pins wait for
- * each other: one would take away what another has just pinned.
+ * What outlives the command is pinned: the program's place at the interface,
+ * and what it counts (block_pins.h). Whatever fails before both are there takes
+ * the program away again, since the link goes with the last descriptor of it.
+ * Commands that change pins wait for each other: one would take away what
+ * another has just pinned.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "apps/traffic/block.h"
 #include "apps/traffic/block_file.h"
+#include "apps/traffic/block_pins.h"
 #include "apps/traffic/block_xdp.h"
 #include "apps/traffic/bpf.h"
 #include "apps/traffic/xdp_layout.h"
 #include "io/files.h"
 #include "report/say.h"
-
-#define DEFAULT_PINS "/sys/fs/bpf/bloomery"
-#define BPF_FILES 0xcafe4a11 /* the file system's number */
-#define PATH_ROOM 512
-
-struct pins {
-    char above[PATH_ROOM + 4], base[PATH_ROOM], folder[PATH_ROOM + IF_NAMESIZE],
-        link[PATH_ROOM + IF_NAMESIZE + 16],
-        counters[PATH_ROOM + IF_NAMESIZE + 16];
-};
-
-static bool pins_name(const struct traffic_args *args, const char *interface,
-                      struct pins *p)
-{
-    const char *const base = args->block.pins ? args->block.pins : DEFAULT_PINS;
-    if (strlen(interface) >= IF_NAMESIZE || !*interface ||
-        strchr(interface, '/') || *interface == '.')
-        return !fail("%s: not the name of an interface", interface);
-    if (strlen(base) >= PATH_ROOM)
-        return !fail("%s: too long", base);
-    snprintf(p->base, sizeof p->base, "%s", base);
-    snprintf(p->above, sizeof p->above, "%s/..", base);
-    char *const last = strrchr(p->base, '/');
-    if (last && last != p->base)
-        snprintf(p->above, sizeof p->above, "%.*s", (int)(last - p->base),
-                 p->base);
-    snprintf(p->folder, sizeof p->folder, "%s/%s", p->base, interface);
-    snprintf(p->link, sizeof p->link, "%s/link", p->folder);
-    snprintf(p->counters, sizeof p->counters, "%s/counters", p->folder);
-    return true;
-}
-
-static bool in_bpf(const char *path)
-{
-    struct statfs s;
-    return statfs(path, &s) == 0 && (uint32_t)s.f_type == BPF_FILES;
-}
-
-static bool pins_make(const struct pins *p)
-{
-    const bool made = (mkdir(p->base, 0700) == 0 || errno == EEXIST) &&
-                      (mkdir(p->folder, 0700) == 0 || errno == EEXIST);
-    if (made && in_bpf(p->folder))
-        return true;
-    const int error = errno;
-    rmdir(p->folder);
-    rmdir(p->base);
-    if (!made && (in_bpf(p->above) || in_bpf(p->base)))
-        return !fail_path(p->folder, error);
-    return !fail("%s: not in a bpf file system; right: mount -t bpf bpf "
-                 "/sys/fs/bpf",
-                 p->base);
-}
-
-static void pins_remove(const struct pins *p)
-{
-    unlink(p->link);
-    unlink(p->counters);
-    rmdir(p->folder);
-    rmdir(p->base);
-}
-
-/* Alone with the pins until it is closed; -1 if nobody can be, since there is
- * no such place. */
-static int pins_lock(const struct pins *p)
-{
-    const int fd = open(p->above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
-        ;
-    return fd;
-}
 
 /* -------------------------------------------------------------- attaching */
 
@@ -110,29 +32,18 @@ static int closed(int fd)
     return -1;
 }
 
-/* The link that is pinned, if it is that of the interface: one may have gone
- * and another may have its name now. */
-static int link_open(const struct pins *p, unsigned interface)
-{
-    unsigned of = 0;
-    const int link = bpf_pinned(p->link);
-    if (link >= 0 && bpf_link_interface(link, &of) == 0 && of == interface)
-        return link;
-    return closed(link);
-}
-
 /* A new link, pinned with its counters. */
-static bool link_new(const struct pins *p, const char *name, unsigned interface,
-                     int program, int counters)
+static bool link_new(const struct pins *p, const char *name, int program,
+                     int counters)
 {
     pins_remove(p);
     if (!pins_make(p))
         return false;
-    const int link = bpf_xdp_link(program, interface);
+    const int link = bpf_xdp_link(program, p->interface);
     if (link < 0) {
         if (errno == EBUSY)
-            fail("%s: another program has the interface; right: take it away "
-                 "first (--detach %s with the --pins of that list, or ip link "
+            fail("%s: another program has the interface; take it away first "
+                 "(--detach %s with the --pins of that list, or ip link "
                  "set dev %s xdp off)",
                  name, name, name);
         else
@@ -155,43 +66,62 @@ static bool list_attach(const struct pins *p, const char *name,
                         const struct block_file *list,
                         const struct prefix_set *allow)
 {
-    const unsigned interface = if_nametoindex(name);
-    if (!interface)
+    const bool here = p->state == PINS_HERE;
+    if (!p->interface)
         return !fail("%s: there is no such interface", name);
-    const int lock = pins_lock(p);
-    const int link = link_open(p, interface);
-    int counters = link >= 0 ? bpf_pinned(p->counters) : -1;
+    const int link = here ? bpf_pinned(p->link) : -1;
+    if (here && link < 0)
+        return !xdp_fail(name, errno);
+    int counters = here ? bpf_pinned(p->counters) : -1;
     if (counters < 0)
         counters = xdp_counters_new();
     const int program = counters < 0 ? -1 : xdp_load(list, allow, counters);
     bool ok = program >= 0;
-    if (ok && link < 0)
-        ok = link_new(p, name, interface, program, counters);
+    if (ok && !here)
+        ok = link_new(p, name, program, counters);
     else if (ok && bpf_link_update(link, program) < 0)
         ok = !xdp_fail(name, errno);
     closed(program);
     closed(counters);
     closed(link);
-    closed(lock);
     return ok;
+}
+
+/* A list that stops nobody is most likely one that could not be fetched. */
+static bool list_fits(const struct traffic_args *args, const char *path,
+                      const struct block_file *list)
+{
+    const struct prefix_lengths *const l = &list->lengths;
+    return l->nfour || l->nsix || args->block.empty ||
+           !fail("%s: the list is empty, and would let everybody pass; use "
+                 "--empty if that is meant, or --detach %s",
+                 path, args->block.xdp);
 }
 
 static int kernel_attach(const struct traffic_args *args, const char *path)
 {
+    const char *const name = args->block.xdp;
     struct pins p;
     struct block_file list = { 0 };
     struct prefix_set allow = { 0 };
     int status = TROUBLE;
     bool ok;
     const unsigned char *const secret = secret_read(args->block.key_file, &ok);
-    if (ok && xdp_here() && pins_name(args, args->block.xdp, &p) &&
-        block_open(path, secret, &list) &&
+    const int lock = pins_lock(args->block.pins);
+    if (ok && xdp_here() && pins_find(args->block.pins, name, &p) &&
+        block_open(path, secret, &list) && list_fits(args, path, &list) &&
         block_set_read(args->block.allow, args->block.skip_bad, &allow) &&
-        list_attach(&p, args->block.xdp, &list, &allow)) {
-        note("%s: packets from %s are dropped, until --detach %s",
-             args->block.xdp, path, args->block.xdp);
+        list_attach(&p, name, &list, &allow)) {
+        note("%s: packets from %s are dropped, until --detach %s", name, path,
+             name);
+        if (pins_fleeting(&p))
+            warn("%s: %s goes with the last process of this mount namespace, "
+                 "and the list with it; use nsenter --net=/run/netns/NAME "
+                 "instead of ip netns exec NAME",
+                 name, p.base);
         status = YES;
     }
+    closed(lock);
     block_close(&list);
     prefix_set_free(&allow);
     return status;
@@ -199,10 +129,13 @@ static int kernel_attach(const struct traffic_args *args, const char *path)
 
 static int list_detach(const struct pins *p, const char *name)
 {
+    if (p->state == PINS_NONE)
+        return fail(p->interface ? "%s: nothing is attached"
+                                 : "%s: there is no such interface",
+                    name);
     const int link = bpf_pinned(p->link);
     if (link < 0)
-        return errno == ENOENT ? fail("%s: nothing is attached", name)
-                               : xdp_fail(name, errno);
+        return xdp_fail(name, errno);
     /* An interface that has gone has nothing attached any more. */
     const bool ok = bpf_link_detach(link) == 0 || errno == ENODEV;
     const int error = errno;
@@ -216,10 +149,10 @@ static int list_detach(const struct pins *p, const char *name)
 static int kernel_detach(const struct traffic_args *args)
 {
     struct pins p;
-    if (!pins_name(args, args->block.detach, &p))
-        return TROUBLE;
-    const int lock = pins_lock(&p);
-    const int status = list_detach(&p, args->block.detach);
+    const int lock = pins_lock(args->block.pins);
+    const int status = pins_find(args->block.pins, args->block.detach, &p)
+                           ? list_detach(&p, args->block.detach)
+                           : TROUBLE;
     closed(lock);
     return status;
 }
@@ -250,10 +183,13 @@ static bool counter_read(int map, uint32_t number, struct xdp_counter *room,
     return true;
 }
 
-static int counters_print(const struct traffic_args *args, int map)
+static int counters_print(const struct traffic_args *args, const char *mode,
+                          int map)
 {
     struct block_rule rules[33 + 129];
-    struct block_state s = { .interface = args->block.status, .rules = rules };
+    struct block_state s = { .interface = args->block.status,
+                             .mode = mode,
+                             .rules = rules };
     struct xdp_counter all[XDP_NCOUNTERS];
     const unsigned n = processors();
     struct xdp_counter *const room =
@@ -281,7 +217,8 @@ static int counters_print(const struct traffic_args *args, int map)
     s.other = all[XDP_OTHER].packets;
     s.other_bytes = all[XDP_OTHER].bytes;
     report(stdout, args->json, block_state_fields, &s,
-           "{interface}: {stopped} packets stopped, {stopped_bytes}; {allowed} "
+           "{interface}[ ({mode})]: {stopped packet/s} stopped, "
+           "{stopped_bytes}; {allowed} "
            "allowed; {passed} not listed; {other} no IP\n");
     for (size_t i = 0; i < s.nrules && !args->json; i++)
         printf("%14llu %16llu  IPv%u /%u\n",
@@ -293,27 +230,28 @@ static int counters_print(const struct traffic_args *args, int map)
 
 static int kernel_status(const struct traffic_args *args)
 {
-    struct pins p;
-    if (!pins_name(args, args->block.status, &p))
-        return TROUBLE;
     const char *const name = args->block.status;
-    unsigned of = 0;
-    const int link = bpf_pinned(p.link), map = bpf_pinned(p.counters);
-    int status = NO;
-    if (map < 0 && errno != ENOENT)
-        status = xdp_fail(name, errno);
-    else if (map < 0 || link < 0)
-        note("%s: nothing is attached", name);
-    else if (bpf_link_interface(link, &of) < 0)
-        status = xdp_fail(name, errno);
-    else if (!of || of != if_nametoindex(name))
+    struct pins p;
+    if (!pins_find(args->block.pins, name, &p))
+        return TROUBLE;
+    if (p.state == PINS_GONE) {
         note("%s: nothing is attached any more, the interface has gone since; "
-             "right: --xdp %s LIST.bly again, or --detach %s",
+             "use --xdp %s LIST.bly again, or --detach %s",
              name, name, name);
-    else
-        status = counters_print(args, map);
+        return NO;
+    }
+    if (p.state == PINS_NONE) {
+        note(!p.interface    ? "%s: there is no such interface"
+             : p.has.program ? "%s: nothing of %s is attached, but another "
+                               "program"
+                             : "%s: nothing is attached",
+             name, p.base);
+        return NO;
+    }
+    const int map = bpf_pinned(p.counters);
+    const int status =
+        map < 0 ? xdp_fail(name, errno) : counters_print(args, p.has.mode, map);
     closed(map);
-    closed(link);
     return status;
 }
 

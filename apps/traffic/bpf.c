@@ -6,15 +6,23 @@
 #define _GNU_SOURCE
 #include "apps/traffic/bpf.h"
 
+#include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A signal, even one that only lets a stopped process go on, ends runs of a
+ * program with EINTR, and the look at one that is loaded with EAGAIN. */
 static int bpf(int command, union bpf_attr *attr)
 {
-    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+    int got;
+    do
+        got = (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+    while (got < 0 &&
+           (errno == EINTR || (errno == EAGAIN && command == BPF_PROG_LOAD)));
+    return got;
 }
 
 static uint64_t place(const void *at)
@@ -122,7 +130,7 @@ int bpf_link_detach(int link)
     return bpf(BPF_LINK_DETACH, &a);
 }
 
-int bpf_link_interface(int link, unsigned *interface)
+int bpf_link_look(int link, unsigned *interface, uint32_t *program)
 {
     struct bpf_link_info info;
     memset(&info, 0, sizeof info);
@@ -133,6 +141,7 @@ int bpf_link_interface(int link, unsigned *interface)
     if (bpf(BPF_OBJ_GET_INFO_BY_FD, &a) < 0)
         return -1;
     *interface = info.xdp.ifindex;
+    *program = info.prog_id;
     return 0;
 }
 

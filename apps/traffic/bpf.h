@@ -33,8 +33,8 @@ int bpf_xdp_try(int program, const void *packet, size_t n, uint32_t repeat,
 int bpf_xdp_link(int program, unsigned interface);
 int bpf_link_update(int link, int program);
 int bpf_link_detach(int link);
-/* The interface of a link; 0 if it is gone. */
-int bpf_link_interface(int link, unsigned *interface);
+/* The interface of a link, 0 if it is gone, and the number of its program. */
+int bpf_link_look(int link, unsigned *interface, uint32_t *program);
 
 int bpf_pin(int fd, const char *path);
 int bpf_pinned(const char *path);

@@ -23,6 +23,7 @@ struct capture {
     int link;    /* of the packet that was read last */
     bool warned; /* of a link type that is not known */
     bool live;
+    bool idle;   /* live: nothing came when it was asked last */
     bool hushed; /* print no reason for trouble */
 };
 
@@ -42,7 +43,8 @@ bool capture_lost(const struct capture *c, uint64_t *lost);
 
 enum captured {
     CAPTURED,
-    CAPTURED_NONE, /* live: nothing came for a while */
+    CAPTURED_NONE, /* live: nothing came for a while; the frame's ns is when
+                    * it was asked for, or 0 */
     CAPTURED_END,
     CAPTURED_TROUBLE /* damaged, or gone; the reason is printed */
 };

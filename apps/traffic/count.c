@@ -297,14 +297,15 @@ static void count_summary_print(struct count_run *r)
     }
     if (quiet)
         return;
-    report(r->args->json ? stdout : stderr, r->args->json, count_sum_fields, s,
-           "{packets} packets, {bytes}; {flows} flows, counted by {sketch} in "
-           "{memory}[; never too low, and too high by more than "
-           "{packets_over:.0} packets or {bytes_over:.0} bytes in {delta} of "
-           "all cases][; {wrong} of the flows are too high][; wrong by "
-           "{relative} on average, packets or bytes]"
-           "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
-           "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]\n");
+    report(
+        r->args->json ? stdout : stderr, r->args->json, count_sum_fields, s,
+        "{packets packet/s}, {bytes}; {flows flow/s}, counted by {sketch} in "
+        "{memory}[; never too low, and too high by more than "
+        "{packets_over:.0} packets or {bytes_over:.0} bytes in {delta} of "
+        "all cases][; {wrong} of the flows are too high][; wrong by "
+        "{relative} on average, packets or bytes]"
+        "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
+        "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]\n");
 }
 
 int traffic_count(const struct traffic_args *args, const struct list *operands)

@@ -4,7 +4,7 @@
  * A slice of time lasts as long as --interval says and, on a quiet link, until
  * a table that is worth its header fits into 0.5 % of the bytes. The hashes of
  * its packets are kept until then, so that the filter has the size for as many
- * as there were.
+ * as there were. Packets that the router changes come on top.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -144,9 +144,10 @@ static bool slice_end(struct digest_run *r)
     const double packets = (double)t->packets;
     if (!t->packets)
         return true;
-    /* Who gives bits gets them, and sees the share in the summary. */
-    const double budget = SHARE * (double)t->bytes - HEADERS -
-                          (double)t->nsides * (10 + SPIE_BYTES);
+    /* Who gives bits gets them, and sees the share in the summary. So does who
+     * translates: an entry of the side table is many times larger than a packet
+     * in the filter, and what it takes must not make the filter useless. */
+    const double budget = SHARE * (double)t->bytes - HEADERS;
     const double bits =
         packets * (r->args->digest.bits
                        ? (double)r->args->digest.bits
@@ -284,7 +285,7 @@ static void digest_print(struct digest_run *r)
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, digest_fields,
                &r->sum,
-               "{packets} packets, {bytes}, in {tables} tables of "
+               "{packets packet/s}, {bytes}, in {tables table/s} of "
                "{file}[, {share} of it]; at most {rate} of other packets seem "
                "to be there[; {?sides}{sides} changed on the way]"
                "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"

@@ -309,8 +309,8 @@ static int capture_run(struct flows_run *r, struct capture *c)
                 return YES;
             break;
         case CAPTURED_NONE:
-            if (r->any)
-                interval_turn(r, clock_now() - CAPTURE_LATE);
+            if (r->any && f.ns)
+                interval_turn(r, f.ns - CAPTURE_LATE);
             if (!view_goes_on(r, clock_now()))
                 return YES;
             break;
@@ -335,7 +335,7 @@ static void summary_print(struct flows_run *r)
     s->dropped = multistage_dropped(r->m);
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, flows_fields, s,
-               "{packets} packets, {bytes}; {flows} flows of {threshold} and "
+               "{packets packet/s}, {bytes}; {flows flow/s} of {threshold} and "
                "more, in {memory}[; {?other}{other} no IP][; {?cut}{cut} cut "
                "too short][; {?bad}{bad} bad]"
                "[; {?backwards}{backwards} out of order]\n");

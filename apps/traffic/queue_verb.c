@@ -29,9 +29,9 @@ void queue_summary_print(const struct traffic_args *args,
     sum->rehashes = of->rehashes;
     if (!quiet)
         report(args->json ? stdout : stderr, args->json, queue_fields, sum,
-               "{packets} packets; {taken} sent, {early} dropped early, "
+               "{packets packet/s}; {taken} sent, {early} dropped early, "
                "{penalty} of flows that do not yield, {full} for want of room"
-               "[; {?rehashes}{rehashes} times other bins took over]"
+               "[; {?rehashes}{rehashes time/s} other bins took over]"
                "[; {?refused}{refused} not taken by the interface]"
                "[; {?other}{other} no IP][; {?cut}{cut} cut too short]"
                "[; {?bad}{bad} bad][; {?backwards}{backwards} out of order]"

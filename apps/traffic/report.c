@@ -135,6 +135,9 @@ const struct field block_sum_fields[] = {
 
 const struct field block_state_fields[] = {
     FIELD(struct block_state, interface, NONE, "where packets are stopped"),
+    FIELD(struct block_state, mode, OPTIONAL,
+          "who runs the program: the driver (native), the kernel behind it "
+          "(generic) or the card (offloaded)"),
     FIELD(struct block_state, stopped, NONE, "packets that were stopped"),
     FIELD(struct block_state, stopped_bytes, BYTES, "their bytes"),
     FIELD(struct block_state, allowed, NONE,
@@ -187,6 +190,12 @@ const struct field scan_fields[] = {
           "places in them where bytes are missing"),
     FIELD(struct scan_summary, evicted, NONE,
           "streams that were forgotten before they ended"),
+    FIELD(struct scan_summary, late, BYTES,
+          "that came too late or too far from their stream, and were looked at "
+          "by segment"),
+    FIELD(struct scan_summary, changed, BYTES,
+          "that were sent again with other values, and were looked at by "
+          "segment"),
     FIELD(struct scan_summary, without, NONE, "rules without content"),
     FIELD(struct scan_summary, absent, NONE,
           "contents that must be absent, which were left out"),

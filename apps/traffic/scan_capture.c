@@ -84,7 +84,6 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
     const struct reassembly_spec spec = {
         .keeps = scanner_keeps(r->scanner),
         .memory = r->args->scan.memory ? r->args->scan.memory : DEFAULT_MEMORY,
-        .seed = r->args->seed,
         .take = stream_scan,
         .ctx = &p,
     };
@@ -103,6 +102,8 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
         r->sum.streams += sum->streams;
         r->sum.gaps += sum->gaps;
         r->sum.evicted += sum->evicted;
+        r->sum.late += sum->late;
+        r->sum.changed += sum->changed;
     }
     if (capture_lost(&c, &r->sum.lost) || p.failed)
         status = TROUBLE;

@@ -77,13 +77,16 @@ static void summary_print(struct scan_run *r)
     s->absent = r->rules.absent;
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, scan_fields, s,
-               "{matches} matches of {strings} strings in {bytes}"
-               "[; {?packets}{packets} packets, {streams} streams]"
-               "[; {?gaps}{gaps} gaps in them]"
-               "[; {?cut}{cut} packets cut short]"
-               "[; {?fragments}{fragments} fragments, each by itself]"
-               "[; {?absent}{absent} contents that must be absent left out]"
-               "[; {?without}{without} rules without content]\n");
+               "{matches match/es} of {strings string/s} in {bytes}"
+               "[; {?packets}{packets packet/s}, {streams stream/s}]"
+               "[; {?gaps}{gaps gap/s} in them]"
+               "[; {?cut}{cut packet/s} cut short]"
+               "[; {?fragments}{fragments fragment/s}, each by itself]"
+               "[; {?late}{late} late or out of place]"
+               "[; {?changed}{changed} sent again with other values]"
+               "[; {?other}{other packet/s} other than IP left out]"
+               "[; {?absent}{absent content/s} that must be absent left out]"
+               "[; {?without}{without rule/s} without content]\n");
 }
 
 /* ------------------------------------------------------------------- files */
@@ -143,6 +146,33 @@ static int file_scan(struct scan_run *r, const char *name)
 }
 
 /* ----------------------------------------------------------------- the verb */
+
+/* Were strings in the captures possibly missed? Then each reason is printed:
+ * "no match" would be wrong, and so would be a number of matches. */
+static bool parts_missed(const struct scan_summary *s)
+{
+    if (s->evicted)
+        fail("%llu streams were forgotten before they ended, and strings "
+             "across that place were not looked for; use a higher --memory, "
+             "which helps unless one pair of ports begins many connections",
+             (unsigned long long)s->evicted);
+    if (s->late)
+        fail("%llu bytes came too late or too far from the rest of their "
+             "stream; they were looked at segment by segment, so a string "
+             "across the ends of such a segment may have been missed",
+             (unsigned long long)s->late);
+    if (s->changed)
+        fail("%llu bytes were sent again with other values, and which of them "
+             "arrived is unknown; the second ones were looked at segment by "
+             "segment, so a string across the ends of such a segment may "
+             "have been missed",
+             (unsigned long long)s->changed);
+    if (s->fragments)
+        fail("%llu packets are later fragments; they were looked at by "
+             "themselves, so a string across two of them may have been missed",
+             (unsigned long long)s->fragments);
+    return s->evicted || s->late || s->changed || s->fragments;
+}
 
 static bool strings_read(struct scan_run *r)
 {
@@ -213,11 +243,8 @@ int scan_all(const struct traffic_args *args, const struct list *operands,
             if (operand_scan(&r, operands->at[i], capture) == TROUBLE)
                 status = TROUBLE;
         summary_print(&r);
-        if (r.sum.evicted)
-            status = fail("%llu streams were forgotten before they ended, and "
-                          "strings across that place were not looked for; "
-                          "right: a higher --memory",
-                          (unsigned long long)r.sum.evicted);
+        if (parts_missed(&r.sum))
+            status = TROUBLE;
         if (status == YES)
             status = r.sum.matches ? YES : NO;
     } else {

@@ -11,6 +11,7 @@
 
 #define HEAD4 20
 #define BEHIND4 8
+#define BEHIND4_UDP 16 /* its header, and as much that tells packets apart */
 #define HEAD6 40
 #define BEHIND6 20
 
@@ -28,6 +29,35 @@ static bool bytes_take(const unsigned char *at, size_t captured, size_t all,
     return true;
 }
 
+/* Is there a checksum of the transport in what a packet is known by, from byte
+ * `front` on? Then it becomes 0. */
+static void sum_clear(struct spie_packet *out, uint8_t proto, size_t front)
+{
+    const size_t sum = front + (proto == IP_UDP ? 6 : 16);
+    if ((proto == IP_UDP || proto == IP_TCP) && sum + 2 <= out->len)
+        out->at[sum] = out->at[sum + 1] = 0;
+}
+
+/* Of what is behind the header of IPv4, with its protocol and place. */
+static uint8_t len4(const unsigned char *head)
+{
+    const bool first = (get_be(head + 6, 2) & 0x1fff) == 0;
+    return HEAD4 + (head[9] == IP_UDP && first ? BEHIND4_UDP : BEHIND4);
+}
+
+/* The bytes behind the header of IPv4 that is in *out, of a packet at ip. */
+static bool behind4_take(const unsigned char *ip, size_t captured, size_t all,
+                         size_t from, struct spie_packet *out)
+{
+    out->len = len4(out->at);
+    if (!bytes_take(ip, captured, all, from, out->len - (size_t)HEAD4,
+                    out->at + HEAD4))
+        return false;
+    if ((get_be(out->at + 6, 2) & 0x1fff) == 0)
+        sum_clear(out, out->at[9], HEAD4);
+    return true;
+}
+
 bool spie_known_by(const struct packet *p, struct spie_packet *out)
 {
     unsigned char *const at = out->at;
@@ -36,20 +66,22 @@ bool spie_known_by(const struct packet *p, struct spie_packet *out)
     if (p->version == 4) {
         const size_t header = (size_t)(ip[0] & 0xf) * 4;
         const size_t all = (size_t)get_be(ip + 2, 2);
-        out->len = HEAD4 + BEHIND4;
         memcpy(at, ip, HEAD4);
         at[0] = 0x45; /* options may come and go */
         at[1] = at[8] = at[10] = at[11] = 0;
-        return bytes_take(ip, p->nip, all ? all : p->nip, header, BEHIND4,
-                          at + HEAD4);
+        return behind4_take(ip, p->nip, all ? all : p->nip, header, out);
     }
     const size_t all = HEAD6 + (size_t)get_be(ip + 4, 2);
     out->len = HEAD6 + BEHIND6;
     memcpy(at, ip, HEAD6);
     at[0] = 0x60;
     at[1] = at[2] = at[3] = at[7] = 0;
-    return bytes_take(ip, p->nip, all > HEAD6 ? all : p->nip, HEAD6, BEHIND6,
-                      at + HEAD6);
+    if (!bytes_take(ip, p->nip, all > HEAD6 ? all : p->nip, HEAD6, BEHIND6,
+                    at + HEAD6))
+        return false;
+    if (!p->fragment && p->ntransport)
+        sum_clear(out, p->proto, (size_t)(p->transport - ip));
+    return true;
 }
 
 const char *spie_change_name(enum spie_change change)
@@ -90,25 +122,6 @@ bool spie_nat_line(const char *line, struct spie_nat *out)
            !out->inside_port == !out->outside_port;
 }
 
-/* Two bytes become others; the checksum of UDP, if there is one, follows (RFC
- * 1624). That of TCP is not among the bytes a packet is known by. */
-static void word_change(struct spie_packet *p, size_t at, const void *to)
-{
-    const uint32_t was = (uint32_t)get_be(p->at + at, 2);
-    memcpy(p->at + at, to, 2);
-    const bool later = (get_be(p->at + 6, 2) & 0x1fff) != 0;
-    unsigned char *const sum = p->at + HEAD4 + 6;
-    if (p->at[9] != IP_UDP || later || (!sum[0] && !sum[1]))
-        return;
-    uint32_t s = (~(uint32_t)get_be(sum, 2) & 0xffff) + (~was & 0xffff) +
-                 (uint32_t)get_be(p->at + at, 2);
-    s = (s & 0xffff) + (s >> 16);
-    s = ~((s & 0xffff) + (s >> 16)) & 0xffff;
-    s = s ? s : 0xffff; /* 0 says that there is none */
-    sum[0] = (unsigned char)(s >> 8);
-    sum[1] = (unsigned char)s;
-}
-
 static bool end_change(struct spie_packet *p, size_t address, size_t port,
                        const unsigned char *from, uint16_t from_port,
                        const unsigned char *to, uint16_t to_port)
@@ -119,12 +132,10 @@ static bool end_change(struct spie_packet *p, size_t address, size_t port,
         return false;
     if (from_port && (!ported || get_be(p->at + port, 2) != from_port))
         return false;
-    word_change(p, address, to);
-    word_change(p, address + 2, to + 2);
+    memcpy(p->at + address, to, 4);
     if (to_port) {
-        const unsigned char bytes[2] = { (unsigned char)(to_port >> 8),
-                                         (unsigned char)to_port };
-        word_change(p, port, bytes);
+        p->at[port] = (unsigned char)(to_port >> 8);
+        p->at[port + 1] = (unsigned char)to_port;
     }
     return true;
 }
@@ -133,7 +144,7 @@ bool spie_nat_apply(const struct spie_nat *nat, const struct spie_packet *in,
                     struct spie_packet *out)
 {
     *out = *in;
-    if (in->len != HEAD4 + BEHIND4)
+    if (in->at[0] != 0x45)
         return false;
     return end_change(out, 12, HEAD4, nat->inside, nat->inside_port,
                       nat->outside, nat->outside_port) ||
@@ -161,15 +172,13 @@ bool spie_fragment(const struct packet *p, unsigned mtu, unsigned i,
     const unsigned place =
         (flags & 0x1fff) + (unsigned)(from / 8) + (more ? 0x2000 : 0);
     memset(out, 0, sizeof *out);
-    out->len = HEAD4 + BEHIND4;
     memcpy(out->at, p->ip, HEAD4);
     out->at[1] = out->at[8] = out->at[10] = out->at[11] = 0;
     out->at[2] = (unsigned char)((HEAD4 + n) >> 8);
     out->at[3] = (unsigned char)(HEAD4 + n);
     out->at[6] = (unsigned char)(place >> 8);
     out->at[7] = (unsigned char)place;
-    return bytes_take(p->ip, p->nip, HEAD4 + from + n, HEAD4 + from, BEHIND4,
-                      out->at + HEAD4);
+    return behind4_take(p->ip, p->nip, HEAD4 + from + n, HEAD4 + from, out);
 }
 
 /* -------------------------------------------------------------------- walk */

@@ -4,8 +4,10 @@
  * A router keeps a filter of the packets of each slice of time, with a seed of
  * its own. What a packet is known by are the parts that no router changes: of
  * IPv4 the header without type of service, time to live, checksum and options,
- * and 8 bytes behind it; of IPv6, whose header says less, the header without
- * traffic class, flow label and hop limit, and 20 bytes behind it.
+ * and 8 bytes behind it, of UDP 16; of IPv6, whose header says less, the header
+ * without traffic class, flow label and hop limit, and 20 bytes behind it.
+ * Checksums of TCP and UDP are no part of it: a network card may fill them in
+ * on the way, and virtual ones leave that to the next.
  *
  * A packet that is changed on its way (NAT, the end of a tunnel, fragments) is
  * another packet behind that router. There a side table says what it was.

@@ -1,14 +1,17 @@
 /*
  * spie_file.c - digest tables in a file
  *
- *     8  "BLYDIG1\n"
+ *     8  "BLYDIG2\n"
  *     4  number of tables        4  length of the router's name, which follows
  *     then of each table
  *     8  start    8  end    8  packets    8  bytes
  *     8  length of the filter, which follows as a .bly file
  *     8  entries of the side table, which follow:
- *        8  hash    1  change    1  length    60  the packet as it came
+ *        8  hash    1  change    1  length    the packet as it came
  *     8  XXH3 of all that stands before
+ *
+ * BLYDIG1 knew packets by their checksums of UDP and TCP too, which the next
+ * network card may change: it could say "no" of a packet that had passed.
  *
  * Numbers are little-endian; times are nanoseconds since 1970, in two's
  * complement. What a file says is believed only if the sum is right, and not
@@ -21,9 +24,10 @@
 #include "apps/traffic/spie.h"
 #include "io/byte_order.h"
 
-static const unsigned char magic[8] = "BLYDIG1\n";
+static const unsigned char magic[8] = "BLYDIG2\n";
+static const unsigned char magic_1[8] = "BLYDIG1\n";
 #define TABLE_HEAD 48
-#define SIDE (10 + SPIE_BYTES)
+#define SIDE 10 /* bytes of an entry, and the packet */
 #define LEAST_BITS 64
 
 bly_status spie_table_make(uint64_t seed, const uint64_t *hashes, size_t n,
@@ -113,9 +117,12 @@ unsigned char *spie_file_bytes(const struct spie_file *f, size_t *n)
 {
     const size_t name = strlen(f->router);
     size_t all = sizeof magic + 8 + name + 8;
-    for (size_t i = 0; i < f->ntables; i++)
-        all += TABLE_HEAD + bly_written_bytes(f->tables[i].filter) +
-               f->tables[i].nsides * SIDE;
+    for (size_t i = 0; i < f->ntables; i++) {
+        const struct spie_table *const t = &f->tables[i];
+        all += TABLE_HEAD + bly_written_bytes(t->filter);
+        for (size_t k = 0; k < t->nsides; k++)
+            all += SIDE + t->sides[k].before.len;
+    }
     struct filled out = { malloc(all), 0 };
     if (!out.at)
         return NULL;
@@ -139,7 +146,7 @@ unsigned char *spie_file_bytes(const struct spie_file *f, size_t *n)
             put_number(&out, t->sides[k].hash, 8);
             put_number(&out, t->sides[k].change, 1);
             put_number(&out, t->sides[k].before.len, 1);
-            put_bytes(&out, t->sides[k].before.at, SPIE_BYTES);
+            put_bytes(&out, t->sides[k].before.at, t->sides[k].before.len);
         }
     }
     put_number(&out, sum_of(out.at, out.n), 8);
@@ -174,14 +181,17 @@ static const char *sides_parse(struct rest *r, struct spie_table *t,
         return "out of memory";
     for (t->nsides = 0; t->nsides < nsides; t->nsides++) {
         const unsigned char *const at = rest_take(r, SIDE);
+        const unsigned char *const packet = at ? rest_take(r, at[9]) : NULL;
         struct spie_side *const s = &t->sides[t->nsides];
+        if (!packet)
+            return "cut short";
         *s = (struct spie_side){ get_le(at, 8),
                                  (enum spie_change)at[8],
                                  { at[9], { 0 } } };
-        memcpy(s->before.at, at + 10, SPIE_BYTES);
-        if (at[8] < SPIE_NAT || at[8] > SPIE_FRAGMENT ||
-            s->before.len > SPIE_BYTES || (t->nsides && s->hash < s[-1].hash))
+        if (at[8] < SPIE_NAT || at[8] > SPIE_FRAGMENT || at[9] > SPIE_BYTES ||
+            (t->nsides && s->hash < s[-1].hash))
             return "a side table that cannot be";
+        memcpy(s->before.at, packet, at[9]);
     }
     return NULL;
 }
@@ -211,6 +221,9 @@ const char *spie_file_parse(const unsigned char *at, size_t n,
                             struct spie_file *out)
 {
     struct spie_file f = { 0 };
+    if (n >= sizeof magic_1 && memcmp(at, magic_1, sizeof magic_1) == 0)
+        return "tables of an older bloomery, which lose packets whose checksum "
+               "a network card changes; make them again from the capture";
     if (n < sizeof magic + 16 || memcmp(at, magic, sizeof magic) != 0)
         return "no digest tables; right: a file of bloomery traffic digest";
     if (get_le(at + n - 8, 8) != sum_of(at, n - 8))

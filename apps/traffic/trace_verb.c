@@ -229,8 +229,8 @@ static int trace_walk(struct trace_run *r)
     if (!quiet)
         report(r->args->json ? stdout : stderr, r->args->json, trace_fields,
                &r->sum,
-               "{asked} routers asked, {passed} may have passed it on, {last} "
-               "of them the first[; {?silent}{silent} have no table of that "
+               "{asked router/s} asked, {passed} may have passed it on, {last} "
+               "of them the first[; {?silent}{silent ha/s/ve} no table of that "
                "time: it may have come through them]\n");
     return r->sum.passed ? YES : r->sum.silent ? TROUBLE : NO;
 }
