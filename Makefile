@@ -540,7 +540,8 @@ test: ## every test there is; at the end what was skipped, and why
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
-FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so
+FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so \
+    $(B)/tests/meanwhile.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
