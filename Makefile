@@ -561,7 +561,8 @@ $(B)/tests/%.so: tests/%.c
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
 faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an hour)
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
+	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py \
+	    tests/test_sync_meanwhile.py
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
 SOAK_SECONDS ?= 3600

@@ -9,8 +9,8 @@ import pytest
 from conftest import BUILD, PATIENCE, PROGRAM
 
 MEANWHILE = BUILD / "tests" / "meanwhile.so"
-# Every moment takes half a minute; every third one, ten seconds.
-STEP = 1 if os.environ.get("BLY_LONG") else 3
+# Every moment takes half a minute; every third one, ten seconds (make faults).
+STEP = 1 if os.environ.get("BLY_FULL") else 3
 
 
 def put(path, contents, when=1000, mode=0o644):

@@ -93,6 +93,7 @@ static void visitor_enter(struct visitor *v)
         s->args->connections ? s->args->connections : SERVE_CONNECTIONS;
     gate_asked(s->gate, v->fd);
     pthread_mutex_lock(&s->lock);
+    v->waits = 0; /* from here on it is the one that waits */
     while (s->inside >= most) {
         struct timespec until;
         cut_silent(s);
