@@ -569,7 +569,7 @@ test: ## every test there is; at the end what was skipped, and why
 	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
 	@tools/run-tests $(B)
 
-FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so $(B)/tests/no_network.so
+FAULTS   = $(addprefix $(B)/tests/,disk_tracer failing_malloc.so jumping_clock.so meanwhile.so no_network.so)
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
@@ -589,7 +589,8 @@ $(B)/tests/%.so: tests/%.c
 	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
 faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an hour)
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
+	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py \
+	    tests/test_sync_meanwhile.py
 
 # The error paths of every command: all lines with sanitizers, then those of make test again, where every read of memory
 # that was not written is found, too.

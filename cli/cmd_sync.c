@@ -41,9 +41,10 @@ static const struct opt sync_options[] = {
     FLAG("write", 0, sync_args.writes,
          "serve: others may push; without it they only read"),
     { "connections", 0, OPT_POSITIVE, &sync_args.connections, "N",
-      "serve: most connections at once; 16 if not given" },
+      "serve: most connections that are served at once; 16 if not given" },
     { "timeout", 0, OPT_POSITIVE, &sync_args.timeout, "SECONDS",
-      "how long the other side may be silent; 60 if not given" },
+      "how long a message of the other side may take, and the wait for it; 60 "
+      "if not given" },
     OPTION("key-file", 'K', OPT_TEXT, &sync_args.key_file, "FILE",
            "the secret that both sides have, 16 raw bytes or 32 hexadecimal "
            "digits, if somebody may choose lines or files to do harm"),
@@ -127,7 +128,8 @@ const struct command cmd_sync = {
         "differ, and 2 after an error.\n\n"
         "pull PATH PEER brings to PATH what only PEER has, and files that "
         "PEER has changed. push does the reverse. both does both, and of a "
-        "file that both have, the newer version stays. PEER is another path, "
+        "file that both have, the newer version stays; if only its mode "
+        "differs, the mode that was changed last. PEER is another path, "
         "HOST:PORT of a bloomery sync serve, HOST:PATH with --rsh, or the "
         "command of --pipe. Lines are put behind the others, files appear "
         "under their names when they are whole, and the exit status is 0, or "

@@ -1113,6 +1113,35 @@ bool bly_draft_put(void *draft, const void *bytes, size_t nbytes);
 bly_status bly_draft_commit(bly_draft *d);
 void bly_draft_abandon(bly_draft *d);
 
+/* bly_draft_new() for a name in an open folder, so that nobody can lead the
+ * writer elsewhere by swapping folders and links. If the name is a symbolic
+ * link, or anything else that is not a file, it fails. */
+bly_status bly_draft_new_in(int folder, const char *name, bly_wait *wait,
+                            void *wait_ctx, bly_draft **out);
+
+/* Put nbytes zero bytes, which take no room on disk where the file system has
+ * sparse files. */
+bool bly_draft_skip(bly_draft *d, uint64_t nbytes);
+
+/* bly_draft_commit(), but only in the place of a file that has not changed
+ * since the caller read it; a file that has is left alone, and the call fails
+ * with BLY_EBUSY. Where the file system can exchange two names (Linux, most
+ * local disks) not even a change at the last moment is lost: what the draft
+ * displaced is looked at again before it goes, and put back if need be.
+ * Elsewhere, the last look is just before the rename. Each function may be
+ * NULL. */
+typedef struct bly_swap { /* final */
+    /* Is this the file that the caller read? old is open for reading; -1: there
+     * is no file. moved: it has been renamed meanwhile, which changes its
+     * ctime. */
+    bool (*same)(void *ctx, int old, bool moved);
+    /* Change the rights and times of the draft, which has the rights of the old
+     * file by then. False: give up; errno says why. */
+    bool (*finish)(void *ctx, int draft);
+    void *ctx;
+} bly_swap;
+bly_status bly_draft_swap(bly_draft *d, const bly_swap *how);
+
 /* Make a file in a folder, open for reading and writing, that has no name and
  * disappears when it is closed: for data that do not fit into memory. The
  * caller closes *fd, which is -1 if the call fails. */

@@ -686,6 +686,166 @@ static void drafts_replace_the_whole_file(void **unused)
     bly_free(f);
 }
 
+/* What bly_draft_swap() asks, and what somebody else does at that moment. */
+struct swapping {
+    ino_t inode;         /* of the file that was read; 0: none */
+    const char *meddles; /* writes this to the file */
+    bool first, last;    /* when it is asked for the first time, or the last */
+};
+
+static void write_to(const char *path, const char *text)
+{
+    FILE *const f = fopen(path, "a");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static bool is_old(void *ctx, int old, bool moved)
+{
+    const struct swapping *const s = ctx;
+    struct stat st;
+    const bool same =
+        old < 0 ? !s->inode
+                : !fstat(old, &st) && st.st_ino == s->inode && st.st_size == 3;
+    if (s->meddles && ((s->first && !moved) || (s->last && moved)))
+        write_to(target, s->meddles);
+    return same;
+}
+
+static bool make_private(void *ctx, int draft)
+{
+    (void)ctx;
+    return !fchmod(draft, 0640);
+}
+
+static bly_status swap_to(const char *text, struct swapping *s)
+{
+    const bly_swap how = { is_old, make_private, s };
+    bly_draft *d;
+    assert_ok(bly_draft_new(target, NULL, NULL, &d));
+    assert_true(bly_draft_put(d, text, strlen(text)));
+    return bly_draft_swap(d, &how);
+}
+
+static void assert_text(const char *path, const char *text)
+{
+    byte_array got = contents(path);
+    assert_int_equal(got.n, strlen(text));
+    assert_memory_equal(got.at, text, got.n);
+    free(got.at);
+}
+
+/* How many names the folder has. */
+static unsigned nfiles(void)
+{
+    unsigned n = 0;
+    DIR *const d = opendir(folder);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        n += e->d_name[0] != '.' || strlen(e->d_name) > 2;
+    closedir(d);
+    return n;
+}
+
+/* Somebody writes to the file that is to be replaced: before it is looked at,
+ * between that and the exchange of names, and to the new one, when the old one
+ * is about to be put back. Nothing is lost, and nothing is left over. */
+static void drafts_swap_only_what_was_read(void **unused)
+{
+    (void)unused;
+    struct stat st;
+    struct swapping s = { 0 };
+    assert_ok(swap_to("old", &s));
+    assert_int_equal(stat(target, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+
+    s = (struct swapping){ .inode = st.st_ino + 1 };
+    assert_status(swap_to("new", &s), BLY_EBUSY);
+    assert_says("words.bly: changed meanwhile");
+    s = (struct swapping){ 0 }; /* that there was none */
+    assert_status(swap_to("new", &s), BLY_EBUSY);
+    assert_text(target, "old");
+
+    s = (struct swapping){ .inode = st.st_ino, .meddles = "+", .first = true };
+    assert_status(swap_to("new", &s), BLY_EBUSY);
+    assert_text(target, "old+");
+    assert_int_equal(nfiles(), 1);
+
+    /* Now the new file is written to while the old one, which has changed, is
+     * outside: both are kept. */
+    s = (struct swapping){
+        .inode = st.st_ino, .meddles = "+", .first = true, .last = true
+    };
+    assert_int_equal(truncate(target, 3), 0);
+    assert_status(swap_to("new", &s), BLY_EBUSY);
+    assert_says("changed twice");
+    assert_text(target, "old+");
+    char *const kept = in_folder("words.bly.kept-1");
+    assert_text(kept, "new+");
+    assert_int_equal(nfiles(), 2);
+    assert_int_equal(unlink(kept), 0);
+    free(kept);
+
+    s = (struct swapping){ .inode = st.st_ino };
+    assert_int_equal(truncate(target, 3), 0);
+    assert_ok(swap_to("new", &s));
+    assert_text(target, "new");
+
+    /* One that comes into being where there was none. */
+    assert_int_equal(unlink(target), 0);
+    s = (struct swapping){ .meddles = "mine", .first = true };
+    assert_status(swap_to("new", &s), BLY_EBUSY);
+    assert_text(target, "mine");
+    assert_int_equal(nfiles(), 1);
+}
+
+static void drafts_in_folders_follow_no_links(void **unused)
+{
+    (void)unused;
+    bly_draft *d;
+    const int at = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_true(at >= 0);
+    assert_ok(bly_draft_new_in(at, "words.bly", NULL, NULL, &d));
+    assert_true(bly_draft_put(d, "abc", 3));
+    assert_ok(bly_draft_commit(d));
+    assert_text(target, "abc");
+    char *const link = in_folder("link");
+    assert_int_equal(symlink("words.bly", link), 0);
+    assert_status(bly_draft_new_in(at, "link", NULL, NULL, &d), BLY_EIO);
+    assert_says("link: what is there is not a file");
+    assert_status(bly_draft_new_in(at, "a/b", NULL, NULL, &d), BLY_EINVAL);
+    assert_status(bly_draft_new_in(at, "", NULL, NULL, &d), BLY_EINVAL);
+    assert_text(target, "abc");
+    assert_int_equal(unlink(link), 0);
+    free(link);
+    close(at);
+}
+
+static void drafts_leave_holes(void **unused)
+{
+    (void)unused;
+    struct stat st;
+    bly_draft *d;
+    assert_ok(bly_draft_new(target, NULL, NULL, &d));
+    assert_true(bly_draft_put(d, "abc", 3));
+    assert_true(bly_draft_skip(d, 1 << 20));
+    assert_true(bly_draft_put(d, "end", 3));
+    assert_true(bly_draft_skip(d, 1 << 20));
+    assert_ok(bly_draft_commit(d));
+    byte_array got = contents(target);
+    assert_int_equal(got.n, (2 << 20) + 6);
+    assert_memory_equal(got.at, "abc\0", 4);
+    assert_memory_equal(got.at + 3 + (1 << 20), "end\0", 4);
+    assert_int_equal(got.at[got.n - 1], 0);
+    free(got.at);
+    assert_int_equal(stat(target, &st), 0);
+    assert_true(st.st_blocks < 256); /* of 512 bytes */
+    assert_ok(bly_draft_new("/dev/null", NULL, NULL, &d));
+    assert_true(bly_draft_skip(d, 10000));
+    assert_ok(bly_draft_commit(d));
+}
+
 static void make_file(const char *path)
 {
     const int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
@@ -916,6 +1076,9 @@ int main(void)
         FILE_TEST(saves_wait_for_updates),
         FILE_TEST(creators_leave_a_whole_file),
         FILE_TEST(drafts_replace_the_whole_file),
+        FILE_TEST(drafts_swap_only_what_was_read),
+        FILE_TEST(drafts_in_folders_follow_no_links),
+        FILE_TEST(drafts_leave_holes),
         FILE_TEST(stale_drafts_are_removed),
         FILE_TEST(waits_are_asked_about),
         FILE_TEST(keepers_hold_the_file),

@@ -454,6 +454,19 @@ TRY(bly_draft_commit)
     REFUSED(bly_draft_commit(NULL));
     assert_false(bly_draft_put(NULL, "x", 1));
 }
+TRY(bly_draft_new_in)
+{
+    bly_draft *x;
+    (void)unused;
+    GIVES_NULL(x, bly_draft_new_in(0, NULL, NULL, NULL, &x));
+    REFUSED(bly_draft_new_in(0, "x", NULL, NULL, NULL));
+}
+TRY(bly_draft_swap)
+{
+    (void)unused;
+    REFUSED(bly_draft_swap(NULL, NULL));
+    assert_false(bly_draft_skip(NULL, 1));
+}
 TRY(bly_scratch_file)
 {
     int fd;
@@ -1408,7 +1421,7 @@ static void names_that_are_null(void **unused)
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_beginning) X(builder_groups) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(write_away) X(load) X(parts_new) \
-    X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(scratch_file) \
+    X(read) X(unlock) X(set_blind) X(save) X(file_save) X(draft_new) X(draft_commit) X(draft_new_in) X(draft_swap) X(scratch_file) \
     X(folder_make) X(open) X(map) X(combine_file) X(combine_read) X(verify) \
     X(damage) X(update) X(keeper_new) X(keeper_save) X(delta_write) X(delta_save) X(delta_apply) \
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \

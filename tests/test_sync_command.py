@@ -14,7 +14,7 @@ import sys
 import time
 
 import pytest
-from conftest import GRACE, PATIENCE, PROGRAM, run
+from conftest import BUILD, GRACE, PATIENCE, PROGRAM, run
 
 METHODS = ["auto", "rateless", "iblt", "exact", "tree", "bloom"]
 COMPLETE = METHODS[:4]
@@ -647,6 +647,119 @@ def test_a_small_disk_loses_nothing(bly):
         assert same(disk / "x", bly.path / "y")
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_modes_alone_converge(ok):
+    """chmod on either side, with the same times: the later one stays."""
+    fill(ok.path, {"x/a": b"program", "x/b": b"p" * 200000, "x/c": b"same"})
+    subprocess.run(["cp", "-a", "x", "y"], cwd=ok.path, check=True)
+    (ok.path / "x/a").chmod(0o755)
+    (ok.path / "y/b").chmod(0o755)
+    report = ok("sync", "both", "x", "y", "--json").json
+    assert (report["changed"], report["refused"]) == (2, 0)
+    # Contents that both have do not come again.
+    assert report["received"] < 1000
+    assert ok("sync", "x", "y").out == ""
+    for name in "ab":
+        assert os.access(ok.path / "x" / name, os.X_OK)
+        assert os.access(ok.path / "y" / name, os.X_OK)
+    # And back again, on the other side.
+    (ok.path / "y/a").chmod(0o644)
+    ok("sync", "both", "x", "y")
+    assert ok("sync", "x", "y").out == ""
+    assert not os.access(ok.path / "x/a", os.X_OK)
+
+
+def test_modes_converge_with_peers_of_before(ok):
+    """A peer that does not say when modes changed: a program stays one."""
+    fill(ok.path, {"x/a": b"program", "y/a": b"program"})
+    for name in "x/a", "y/a":
+        os.utime(ok.path / name, (1000, 1000))
+    (ok.path / "x/a").chmod(0o755)
+    relay = ok.path / "relay.py"
+    relay.write_text(f"""
+import struct, subprocess, sys
+p = subprocess.Popen([{PROGRAM!r}, "sync", "serve", "--stdio", "--write", "y"],
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def message(f):
+    n = f.read(4)
+    return n and bytearray(n + f.read(struct.unpack("<I", n)[0]))
+while m := message(sys.stdin.buffer):
+    if m[4] == 1:
+        m[14] &= ~4  # SYNC_KNOWS_CHANGED
+    p.stdin.write(m); p.stdin.flush()
+    sys.stdout.buffer.write(message(p.stdout)); sys.stdout.buffer.flush()
+p.stdin.close()
+sys.exit(p.wait())
+""")
+    ok("sync", "both", "x", "--pipe", f"{sys.executable} relay.py")
+    assert os.access(ok.path / "y/a", os.X_OK)
+    assert ok("sync", "x", "y").out == ""
+
+
+def test_a_mode_does_not_leak_through_hard_links(ok):
+    """The file has another name outside: that one keeps its mode."""
+    fill(ok.path, {"x/a": b"program", "y/a": b"program", "out/keep": b""})
+    os.link(ok.path / "x/a", ok.path / "out/a")
+    (ok.path / "y/a").chmod(0o755)
+    ok("sync", "pull", "x", "y")
+    assert os.access(ok.path / "x/a", os.X_OK)
+    assert not os.access(ok.path / "out/a", os.X_OK)
+
+
+@pytest.mark.parametrize("verb, way", [("pull", "pipe"), ("push", "local")])
+def test_sparse_files_stay_sparse(ok, verb, way):
+    """Megabytes of zeros with some islands, one at the end, or none."""
+    mine, theirs = ("x", "y") if verb == "pull" else ("y", "x")
+    (ok.path / mine).mkdir()
+    (ok.path / theirs).mkdir()
+    chance = random.Random(2)
+    size = 30 << 20
+    for name, islands in ("a", [1 << 20, 7777777, size - 5000]), ("b", []):
+        with open(ok.path / theirs / name, "wb") as f:
+            for at in islands:
+                f.seek(at)
+                f.write(chance.randbytes(5000))
+            f.truncate(size)
+    to = ["y"] if way == "local" else [
+        "--pipe", f"{PROGRAM} sync serve --stdio --write y"]
+    report = ok("sync", verb, "x", *to, "--json").json
+    for name in "ab":
+        a, b = ok.path / "x" / name, ok.path / "y" / name
+        assert filecmp.cmp(a, b, shallow=False)
+        blocks = [p.stat().st_blocks for p in (a, b)]
+        assert max(blocks) <= 200, blocks
+    # Chunks with islands are sent, those of zeros are not; each has a hash.
+    assert report["sent"] + report["received"] < 400000
+
+
+def test_where_names_cannot_be_exchanged(bly):
+    """Without renameat2() it works, too."""
+    library = BUILD / "tests" / "meanwhile.so"
+    if not library.exists():
+        pytest.skip("meanwhile.so is not built (make programs)")
+    x, y = two_folders(bly.path)
+    two_lists(bly.path, 100, 5, 5)
+    for argv in (["pull", "--delete", "x", "y"], ["pull", "a", "b"]):
+        done = subprocess.run(
+            [PROGRAM, "sync", *argv], cwd=bly.path, capture_output=True,
+            text=True, timeout=PATIENCE,
+            env=os.environ | {"LD_PRELOAD": str(library), "BLY_NOSYS": "1"})
+        assert done.returncode == 0, done.stderr
+    assert same(x, y)
+    assert lines_of(bly.path / "b") <= lines_of(bly.path / "a")
+
+
+def test_lists_in_utf16_get_advice_that_works(bly):
+    text = "one\ntwo\n"
+    listed(bly.path / "b", [b"two", b"three"])
+    for order in "utf-16", "utf-16-be":
+        mark = b"" if order == "utf-16" else b"\xfe\xff"
+        (bly.path / "a").write_bytes(mark + text.encode(order))
+        for argv in ["a", "b"], ["pull", "b", "a"]:
+            got = bly("sync", *argv)
+            assert got.status == 2 and "iconv -f UTF-16 -t UTF-8" in got.err
+            assert "--binary" not in got.err  # which sync does not have
 
 
 def test_a_silent_peer_is_given_up(bly):

@@ -68,12 +68,38 @@ static size_t cut_at(const unsigned char *bytes, size_t n, unsigned bits)
     return n;
 }
 
-bool chunks_of(int fd, uint64_t size, const bly_hasher *by, struct chunks *out)
+/* Of the average length of chunks. */
+static unsigned chunk_bits(uint64_t size)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     unsigned bits = 13;
     while (bits < 17 && size >> (bits + 16))
         bits++;
+    return bits;
+}
+
+bool chunks_zero(const struct chunks *c, uint64_t size, const bly_hasher *by,
+                 bool *zero)
+{
+    /* gear[0] has no cut in zeros: they go on to the longest chunk. */
+    const size_t most = (size_t)8 << chunk_bits(size);
+    unsigned char *const zeros = calloc(1, CHUNK_MOST);
+    if (!zeros)
+        return false;
+    const uint64_t hash = bly_hash(by, zeros, most);
+    for (size_t i = 0; i < c->n; i++)
+        zero[i] = c->at[i].n == most && c->at[i].hash == hash;
+    if (c->n) {
+        const struct chunk *const last = &c->at[c->n - 1];
+        zero[c->n - 1] = last->hash == bly_hash(by, zeros, last->n);
+    }
+    free(zeros);
+    return true;
+}
+
+bool chunks_of(int fd, uint64_t size, const bly_hasher *by, struct chunks *out)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const unsigned bits = chunk_bits(size);
     pthread_once(&once, gear_make);
     const size_t room = (size_t)16 << bits;
     unsigned char *const buf = malloc(room);

@@ -29,6 +29,12 @@ struct chunks {
 /* The chunks of what fd has, cut as a file of `size` bytes is. False: errno;
  * EFBIG for one with too many of them. */
 bool chunks_of(int fd, uint64_t size, const bly_hasher *by, struct chunks *out);
+/* Which chunks of a file of `size` bytes are all zeros, by their hashes: a long
+ * row of zeros is cut into chunks of one length, but for the last one. False:
+ * no memory. */
+bool chunks_zero(const struct chunks *c, uint64_t size, const bly_hasher *by,
+                 bool *zero);
+
 bool chunks_add(struct chunks *c, const struct chunk *more);
 void chunks_free(struct chunks *c);
 

@@ -23,6 +23,12 @@
 #define TREE_INNER_BITS 6
 #define TREE_CORRECTION 5
 
+/* What a peer may send, however much it claims to have, beyond what this side
+ * has itself: elements in a list, and bytes of something that comes in parts
+ * (512 MiB both). */
+#define ELEMENTS_MOST ((uint64_t)1 << 26)
+#define PARTS_MOST ((uint64_t)1 << 29)
+
 const char *const sync_methods[] = { "auto",     "bloom", "tree", "iblt",
                                      "rateless", "exact", NULL };
 
@@ -90,7 +96,8 @@ bool client_hello(struct sync_client *c)
     struct block *const q = &c->question;
     struct reading r;
     const unsigned wishes = (c->take ? SYNC_WISH_TAKE : 0) |
-                            (c->give && !c->dry_run ? SYNC_WISH_GIVE : 0);
+                            (c->give && !c->dry_run ? SYNC_WISH_GIVE : 0) |
+                            SYNC_KNOWS_CHANGED;
     client_begin(c, SYNC_HELLO);
     if (!say(c, block_put(q, SYNC_MAGIC, 8) && put_word(q, set->form, 1) &&
                     put_word(q, wishes, 1) && varint_put(q, set->n) &&
@@ -100,7 +107,7 @@ bool client_hello(struct sync_client *c)
         return false;
     const unsigned char *const magic = read_bytes(&r, 8);
     const uint64_t form = read_word(&r, 1);
-    (void)read_word(&r, 1);
+    c->changed = read_word(&r, 1) & SYNC_KNOWS_CHANGED;
     c->report.here = set->n;
     c->report.there = read_number(&r);
     c->there_bytes = read_number(&r);
@@ -179,6 +186,21 @@ static bool ask_symbols(struct sync_client *c, bly_differ *d, uint64_t to)
 
 static bool find_exact(struct sync_client *c);
 
+/* Symbols, tables and outlines are for sets that are much alike. A peer that
+ * says it has far more than this side has would make this side take all that it
+ * cares to send. */
+static bool alike(struct sync_client *c, const char *method)
+{
+    const uint64_t here = c->report.here, there = c->report.there;
+    return sync_believed(there, here) == there ||
+           client_fail(c,
+                       "the other side says that it has %llu elements, and "
+                       "there are %llu here; --method %s is for sets of about "
+                       "the same size: use --method exact",
+                       (unsigned long long)there, (unsigned long long)here,
+                       method);
+}
+
 /* Elements in a list of all, if each takes this many bytes. */
 static double exact_bytes(const struct sync_client *c)
 {
@@ -191,6 +213,8 @@ static bool find_rateless(struct sync_client *c)
     const bly_coding how = set_coding(c->set);
     const uint64_t most = 3 * (c->report.here + c->report.there) + 1000;
     bly_differ *d;
+    if (!alike(c, "rateless"))
+        return false;
     if (bly_differ_new(&how, &d))
         return client_fail(c, "%s", bly_error());
     bool ok = ask_symbols(c, d, FIRST_SYMBOLS);
@@ -263,7 +287,7 @@ static bool find_table(struct sync_client *c)
 {
     const uint64_t most = 3 * (c->report.here + c->report.there) + 1000;
     bool done = false;
-    if (!ask_estimate(c))
+    if (!alike(c, "iblt") || !ask_estimate(c))
         return false;
     uint64_t cells = (c->report.estimate * 3 / 2 + 20 + 3) / 4 * 4;
     c->report.method = "iblt";
@@ -278,6 +302,15 @@ static bool find_table(struct sync_client *c)
 
 /* -------------------------------------------------------------------- lists */
 
+static bool too_much(struct sync_client *c)
+{
+    return client_fail(c,
+                       "the other side says that it has %llu elements, and "
+                       "there are %llu here: that many are not taken at once",
+                       (unsigned long long)c->report.there,
+                       (unsigned long long)c->report.here);
+}
+
 bool client_parts(struct sync_client *c, enum sync_type type, const void *how,
                   size_t nhow, uint64_t most, struct block *to)
 {
@@ -291,6 +324,8 @@ bool client_parts(struct sync_client *c, enum sync_type type, const void *how,
             return false;
         total = read_number(&r);
         const size_t n = (size_t)(r.end - r.at);
+        if (!r.bad && total > PARTS_MOST + VARINT_MOST * c->report.here)
+            return too_much(c);
         if (r.bad || total > most || n > total - to->len || (!n && total))
             return client_fail(c, "the other side sends more, or less, than it "
                                   "says");
@@ -341,6 +376,8 @@ static bool find_exact(struct sync_client *c)
             ok = add_element(&c->mine, &c->nmine, &mine_room, set->elements[i]);
         if (i < set->n && set->elements[i] == e)
             i++;
+        else if (ok && c->ntheirs > ELEMENTS_MOST + set->n)
+            ok = too_much(c);
         else if (ok)
             ok = add_element(&c->theirs, &c->ntheirs, &theirs_room, e);
         if (!ok)
@@ -403,7 +440,7 @@ bool client_elements(struct sync_client *c, enum sync_type type, uint64_t total,
                      uint64_t **to, size_t *n)
 {
     size_t room = 0;
-    bool ok = true;
+    bool ok = total <= ELEMENTS_MOST + c->report.here || too_much(c);
     *n = 0;
     while (ok && *n < total) {
         struct reading r;
@@ -447,6 +484,8 @@ static bool find_outlined(struct sync_client *c)
     const unsigned inner = tree ? TREE_INNER_BITS : 0;
     c->report.method = tree ? "tree" : "bloom";
     c->report.complete = false;
+    if (!alike(c, c->report.method))
+        return false;
     /* In the direction that something is to go, or in both. */
     return (!(c->give || c->removes) ||
             find_mine(c, leaf, inner, TREE_CORRECTION)) &&
@@ -478,7 +517,9 @@ bool client_compare(struct sync_client *c)
         break;
     default:
         /* A few elements are shorter than the first symbols. */
-        ok = c->report.there * 9 < FIRST_SYMBOLS * SYMBOL_BYTES
+        ok = c->report.there < FIRST_SYMBOLS * SYMBOL_BYTES / 9 ||
+                     sync_believed(c->report.there, c->report.here) !=
+                         c->report.there
                  ? find_exact(c)
                  : find_rateless(c);
     }

@@ -50,6 +50,7 @@ struct sync_client {
     struct sync_line line;
     enum sync_method method;
     bool take, give, removes, dry_run;
+    bool changed;       /* records say when a file's rights changed */
     bool shows;         /* prints what differs */
     bool bare;          /* and nothing in front of it */
     const char *output; /* lines that are taken go there; NULL: to the list */

@@ -157,17 +157,18 @@ static void scan_fail(struct scan *s, const char *path, int error)
     s->failed = true;
 }
 
-/* False: it is gone, or is no regular file, and is left out. */
+/* False: it is gone, or is no regular file, and is left out. So is one below a
+ * folder that has become a link meanwhile. */
 static bool scan_file(struct scan *s, const char *path, struct sync_file *f,
                       unsigned char *buf, size_t room)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st)) {
+    const int fd = folder_open(s->set, path + s->skip);
+    if (fd < 0 || !stat_settled(fd, path, &st)) {
         const int error = errno;
         if (fd >= 0)
             close(fd);
-        if (fd >= 0 || (error != ENOENT && error != ELOOP))
+        if (fd >= 0 || (error != ENOENT && error != ELOOP && error != ENOTDIR))
             scan_fail(s, path, error);
         return false;
     }
@@ -176,8 +177,10 @@ static bool scan_file(struct scan *s, const char *path, struct sync_file *f,
         return false;
     }
     f->size = (uint64_t)st.st_size;
-    f->modified =
-        (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+    f->modified = stat_time(&st.st_mtim);
+    f->changed = stat_time(&st.st_ctim);
+    f->inode = st.st_ino;
+    f->mode = st.st_mode;
     f->runs = st.st_mode & 0100;
     if (s->set->form == SYNC_FILES) {
         struct content c;
@@ -284,6 +287,16 @@ bool folder_read(struct sync_set *set)
     }
     if (!S_ISDIR(st.st_mode))
         return set_fail(set, "%s: not a folder", set->path);
+    /* Whatever the path names later, this is the folder. */
+    const int fd = open(set->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    set->root = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (set->root < 0) {
+        set->root = 0;
+        return set_fail(set, "%s: %s", set->path, strerror(error));
+    }
     if (!files_named(&roots, true, NULL, &paths)) {
         set->told = true;
         return set_fail(set, "%s: cannot be read", set->path);

@@ -1,9 +1,10 @@
 /*
  * line.c - messages of a sync over sockets and pipes
  *
- * A length, then as many bytes: memory for them grows as they come. A peer that
- * neither sends nor takes anything for the time that a message may take is
- * given up.
+ * A length, then as many bytes: memory for them grows as they come. A message
+ * has to come, or to go, within the time that it may take, waiting for its
+ * first byte included: a peer that sends a byte now and then is given up as one
+ * is that sends nothing.
  */
 #define _GNU_SOURCE
 #include "apps/sync/line.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "io/address.h"
+#include "io/gate.h"
 #include "report/say.h"
 
 extern char **environ;
@@ -32,30 +34,41 @@ static bool line_fail(char why[SYNC_WHY], const char *text)
     return false;
 }
 
+/* When a message that begins now has to be done; negative: at no time. */
+static int64_t deadline(const struct wire_line *w)
+{
+    return w->timeout < 0 ? -1 : gate_clock() + w->timeout;
+}
+
 /* Wait until something can be done with fd. */
-static bool ready(int fd, short what, int timeout, char why[SYNC_WHY])
+static bool ready(int fd, short what, int64_t until, char why[SYNC_WHY])
 {
     struct pollfd p = { .fd = fd, .events = what };
     for (;;) {
-        const int n = poll(&p, 1, timeout);
-        if (n > 0)
+        int64_t left = until < 0 ? -1 : until - gate_clock();
+        if (until >= 0 && left < 0)
+            left = 0;
+        const int n = poll(&p, 1, (int)left);
+        if (n > 0 && (left || until < 0))
             return true;
-        if (!n)
-            return line_fail(why, "the other side is silent (--timeout)");
+        if (n >= 0)
+            return line_fail(why, "the other side is silent, or takes too long "
+                                  "for a message (--timeout)");
         if (errno != EINTR)
             return line_fail(why, strerror(errno));
     }
 }
 
 static bool write_all(struct wire_line *w, const void *bytes, size_t n,
-                      char why[SYNC_WHY])
+                      int64_t until, char why[SYNC_WHY])
 {
     const char *at = bytes;
     while (n) {
-        if (!ready(w->out, POLLOUT, w->timeout, why))
+        if (!ready(w->out, POLLOUT, until, why))
             return false;
-        /* A pipe has no MSG_NOSIGNAL; SIGPIPE is ignored where pipes are. */
-        ssize_t put = send(w->out, at, n, MSG_NOSIGNAL);
+        /* A pipe has no MSG_NOSIGNAL; SIGPIPE is ignored where pipes are. Nor
+         * may it take longer than it may wait: a peer may read nothing. */
+        ssize_t put = send(w->out, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (put < 0 && errno == ENOTSOCK)
             put = write(w->out, at, n < 4096 ? n : 4096);
         if (put < 0 && (errno == EINTR || errno == EAGAIN))
@@ -72,11 +85,11 @@ static bool write_all(struct wire_line *w, const void *bytes, size_t n,
 
 /* n bytes; fewer is a failure, but none at all where `first`. */
 static bool wire_read(struct wire_line *w, char *to, size_t n, bool first,
-                      char why[SYNC_WHY])
+                      int64_t until, char why[SYNC_WHY])
 {
     size_t done = 0;
     while (done < n) {
-        if (!ready(w->in, POLLIN, w->timeout, why))
+        if (!ready(w->in, POLLIN, until, why))
             return false;
         const ssize_t got = read(w->in, to + done, n - done);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
@@ -96,29 +109,31 @@ bool wire_send(struct wire_line *w, const struct block *message,
                char why[SYNC_WHY])
 {
     unsigned char length[4];
+    const int64_t until = deadline(w);
     if (message->len > SYNC_MESSAGE)
         return line_fail(why, "a message is too long");
     put_le(length, message->len, 4);
-    return write_all(w, length, 4, why) &&
-           write_all(w, message->at, message->len, why);
+    return write_all(w, length, 4, until, why) &&
+           write_all(w, message->at, message->len, until, why);
 }
 
 bool wire_receive(struct wire_line *w, struct block *message,
                   char why[SYNC_WHY])
 {
     unsigned char length[4];
+    const int64_t until = deadline(w);
     message->len = 0;
-    if (!wire_read(w, (char *)length, 4, true, why))
+    if (!wire_read(w, (char *)length, 4, true, until, why))
         return false;
     size_t left = (size_t)get_le(length, 4);
-    if (!left || left > SYNC_MESSAGE)
+    if (!left || left > (w->most ? w->most : SYNC_MESSAGE))
         return line_fail(why, "the other side is not bloomery sync: a message "
                               "has no such length");
     while (left) {
         const size_t some = left < 65536 ? left : 65536;
         if (!block_fit(message, message->len + some))
             return line_fail(why, "out of memory");
-        if (!wire_read(w, message->at + message->len, some, false, why))
+        if (!wire_read(w, message->at + message->len, some, false, until, why))
             return false;
         message->len += some;
         left -= some;

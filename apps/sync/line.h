@@ -12,6 +12,7 @@ struct wire_line {
     int in, out; /* may be one */
     pid_t child; /* of a pipe; 0: none */
     int timeout; /* milliseconds that a message may take; negative: no end */
+    size_t most; /* bytes of one that comes; 0: SYNC_MESSAGE */
     bool ended;  /* the other side closed it between two messages */
 };
 

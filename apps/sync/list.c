@@ -63,11 +63,15 @@ static bool run_list(struct sync_set *set, struct job *job)
     job->nthreads = thread_count(set->nthreads);
     in.nthreads = job->nthreads;
     const bly_status st = pipeline_run(job, &in);
-    if (st)
-        set_fail(set, "%s",
-                 job->error[0] ? job->error
-                 : in.error[0] ? in.error
-                               : bly_error());
+    if (st) {
+        const char *const why = job->error[0] ? job->error
+                                : in.error[0] ? in.error
+                                              : bly_error();
+        /* Other commands may take a file that is no list as it is; this one
+         * has no such option. */
+        const char *const other = strstr(why, "; --binary");
+        set_fail(set, "%.*s", (int)(other ? other - why : SYNC_WHY), why);
+    }
     input_close(&in);
     return !st;
 }
@@ -76,7 +80,7 @@ bool lines_read(struct sync_set *set)
 {
     struct gathering g = { .set = set };
     struct job job = { .batch = gather, .ctx = &g };
-    if (stat(set->path, &set->stat)) {
+    if (!stat_settled(-1, set->path, &set->stat)) {
         memset(&set->stat, 0, sizeof set->stat);
         if (errno == ENOENT && set->may_miss)
             return true;
@@ -172,15 +176,33 @@ bool list_lines(struct sync_set *set, const uint64_t *elements, size_t n,
 /* ------------------------------------------------------------------ replacing
  */
 
+/* Renaming it changed its ctime. */
+static bool is_list_read(const struct sync_set *set, const struct stat *now,
+                         bool renamed)
+{
+    const struct stat *const was = &set->stat;
+    return now->st_ino == was->st_ino && now->st_dev == was->st_dev &&
+           now->st_size == was->st_size && now->st_mode == was->st_mode &&
+           stat_time(&now->st_mtim) == stat_time(&was->st_mtim) &&
+           (renamed || stat_time(&now->st_ctim) == stat_time(&was->st_ctim));
+}
+
 static bool is_what_was_read(const struct sync_set *set)
 {
     struct stat now;
     if (stat(set->path, &now))
         return errno == ENOENT && !set->stat.st_ino;
-    return now.st_ino == set->stat.st_ino && now.st_dev == set->stat.st_dev &&
-           now.st_size == set->stat.st_size &&
-           now.st_mtim.tv_sec == set->stat.st_mtim.tv_sec &&
-           now.st_mtim.tv_nsec == set->stat.st_mtim.tv_nsec;
+    return is_list_read(set, &now, false);
+}
+
+/* For bly_swap. */
+static bool replaces_list(void *ctx, int old, bool moved)
+{
+    const struct sync_set *const set = ctx;
+    struct stat now;
+    if (old < 0)
+        return !set->stat.st_ino;
+    return !fstat(old, &now) && is_list_read(set, &now, moved);
 }
 
 /* The list as it stands, without some lines. */
@@ -278,16 +300,19 @@ bool list_write(struct sync_set *set, const uint64_t *without, size_t n,
     }
     bool ok = is_what_was_read(set) && copy_list(&c, buf, ROOM) &&
               (!more->len || bly_draft_put(c.draft, more->at, more->len));
-    /* Nobody else replaces it while its lock is held, but somebody may have
-     * written into it. */
+    /* No other bloomery replaces it while its lock is held, but somebody may
+     * have written into it, or do so up to the last moment. */
     if (!is_what_was_read(set))
         ok = set_fail(set, "%s: changed while it was read; run it again",
                       set->path);
     if (!ok) {
         set_fail(set, "%s", bly_error());
         bly_draft_abandon(c.draft);
-    } else if (bly_draft_commit(c.draft))
-        ok = set_fail(set, "%s", bly_error());
+    } else {
+        const bly_swap swap = { .same = replaces_list, .ctx = set };
+        ok =
+            !bly_draft_swap(c.draft, &swap) || set_fail(set, "%s", bly_error());
+    }
     block_free(&c.line);
     free(buf);
     return ok;

@@ -9,8 +9,8 @@
  * little-endian.
  *
  *     question                                   answer
- *     HELLO    "blysync1", u8 form, u8 wishes,   the same of the other side
- *              v elements, v bytes, u64 check
+ *     HELLO    "blysync1", u8 form, u8 wishes,   the same of the other side;
+ *              v elements, v bytes, u64 check     what both wish for holds
  *              of the secret
  *     STRATA                                     strata (reconcile.h)
  *     SYMBOLS  v from, v to                      symbols, from `from` on, at
@@ -49,8 +49,9 @@
  *     CONFIRM  elements                          a bit for each: it has it
  *
  *     record   of a line: v bytes, and these; of a file: v bytes of its path,
- *              and these, v size, v modified, u8 runs, u64 hash twice; where
- *              it is PUT, its contents follow (they are short)
+ *              and these, v size, v modified, v changed (if both sides said
+ *              SYNC_KNOWS_CHANGED), u8 runs, u64 hash twice; where it is PUT,
+ *              its contents follow (they are short)
  *
  * What is PUT or GIVEn is kept when KEEP is answered: a list at once, files one
  * by one as they come.
@@ -90,7 +91,20 @@ enum sync_type {
     SYNC_REFUSED = 255
 };
 
-enum { SYNC_WISH_TAKE = 1, SYNC_WISH_GIVE = 2 }; /* of the side that asks */
+enum {
+    SYNC_WISH_TAKE = 1, /* of the side that asks */
+    SYNC_WISH_GIVE = 2,
+    SYNC_KNOWS_CHANGED = 4 /* of either side, since 0.2 */
+};
+
+/* A peer may claim to have any number of elements. Only so many are believed
+ * that a sync of two sets of which one has n may need: memory and work are in
+ * proportion to what this side has, and to what came. */
+static inline uint64_t sync_believed(uint64_t claimed, uint64_t n)
+{
+    const uint64_t most = 16 * n + (UINT64_C(1) << 20);
+    return claimed < most ? claimed : most;
+}
 
 /* Reading a body: what lies past its end is zero, and `bad` is set. */
 struct reading {

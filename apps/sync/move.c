@@ -55,6 +55,13 @@ static bool is_theirs(const struct sync_client *c, uint64_t e, size_t *at)
 /* Records, as they come: each() gets a reader that it moves past one. */
 typedef bool each_record(struct sync_client *c, struct reading *r, void *ctx);
 
+/* Of beginnings of 5 bytes, as many others begin alike as chance has it: next
+ * to none. */
+static uint64_t records_most(const struct sync_client *c)
+{
+    return 2 * (uint64_t)c->ntheirs + 1000;
+}
+
 static bool ask_records(struct sync_client *c, each_record *each, void *ctx)
 {
     if (!c->ntheirs)
@@ -70,6 +77,9 @@ static bool ask_records(struct sync_client *c, each_record *each, void *ctx)
         if (!client_ask(c, &r))
             return false;
         total = read_number(&r);
+        if (total > records_most(c))
+            return client_fail(c, "the other side sends more than was asked "
+                                  "for");
         const uint64_t before = n;
         for (; r.at < r.end; n++)
             if (!each(c, &r, ctx) || r.bad)
@@ -195,7 +205,8 @@ static bool say_keep(struct sync_client *c)
     if (refused) {
         c->report.refused += refused;
         fail("%s: %llu refused; the last one: %.*s", c->report.peer,
-             (unsigned long long)refused, (int)(r.end - r.at),
+             (unsigned long long)refused,
+             (int)(r.end - r.at < SYNC_WHY ? r.end - r.at : SYNC_WHY),
              (const char *)r.at);
     }
     return true;
@@ -253,6 +264,7 @@ struct arrivals {
     struct sync_file *at;
     size_t n, room;
     struct block names;
+    unsigned char *seen; /* which of theirs came */
 };
 
 static bool take_record(struct sync_client *c, struct reading *r, void *ctx)
@@ -260,10 +272,12 @@ static bool take_record(struct sync_client *c, struct reading *r, void *ctx)
     struct arrivals *const a = ctx;
     struct record record;
     size_t at;
-    if (!record_get(c->set, r, &record))
+    if (!record_get(c->set, r, c->changed, &record))
         return false;
-    if (!is_theirs(c, record.file.element, &at))
+    /* There is room for each of theirs once. */
+    if (!is_theirs(c, record.file.element, &at) || a->seen[at])
         return true;
+    a->seen[at] = 1;
     if (a->n == a->room) {
         const size_t room = a->room ? 2 * a->room : 64;
         struct sync_file *const more = realloc(a->at, room * sizeof *more);
@@ -381,6 +395,22 @@ static bool take_part(struct sync_client *c, const struct sync_file *f,
     return incoming_put(in, bytes, (size_t)n, why);
 }
 
+/* A file whose contents are here: nothing has to come. False: they are not. */
+static bool take_rights(struct sync_client *c, const struct sync_file *f,
+                        const char *path)
+{
+    char why[SYNC_WHY] = "";
+    bool skip;
+    if (!contents_same(c->set, file_at_path(c->set, path), f))
+        return false;
+    struct incoming *const in = incoming_new(c->set, f, path, NULL, &skip, why);
+    if (in && incoming_end(in, why))
+        taken(c, f);
+    else
+        refused(c, path, why);
+    return true;
+}
+
 static struct incoming *begin_long(struct sync_client *c,
                                    const struct sync_file *f, const char *path)
 {
@@ -495,7 +525,7 @@ static bool give_short(struct sync_client *c, const struct sync_file *which,
     if (c->question.len + buf->len + strlen(path) > SYNC_ROOM - 128 &&
         !flush_short(c))
         return false;
-    if (!record_put(&c->question, &f, path) ||
+    if (!record_put(&c->question, &f, path, c->changed) ||
         (buf->len && !block_put(&c->question, buf->at, buf->len)))
         return no_memory(c);
     given(c, &f);
@@ -508,9 +538,13 @@ static bool give_ranges(struct sync_client *c, int fd, struct block *ranges)
     const unsigned char *const from = (const unsigned char *)ranges->at;
     struct reading r = { from, ranges->len ? from + ranges->len : from, false };
     const uint64_t n = read_number(&r);
+    uint64_t before = 0; /* where the last one ended: nothing is sent twice */
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = read_number(&r), len = read_number(&r);
-        if (r.bad || at > UINT64_MAX >> 1)
+        const bool bad = r.bad || at < before || at > UINT64_MAX >> 1 ||
+                         len > (UINT64_MAX >> 1) - at;
+        before = at + len;
+        if (bad)
             return client_fail(c, "the other side asks for no ranges");
         while (len) {
             const size_t some =
@@ -550,7 +584,7 @@ static bool give_long(struct sync_client *c, const struct sync_file *which)
         not_given(c, path);
     } else {
         client_begin(c, SYNC_OFFER);
-        ok = record_put(&c->question, &f, path) &&
+        ok = record_put(&c->question, &f, path, c->changed) &&
              chunks_put(&c->question, &chunks);
         if (!ok)
             no_memory(c);
@@ -614,15 +648,21 @@ static const struct sync_file *theirs_at(const struct arrivals *a,
     return NULL;
 }
 
-/* Which of two versions stays: 1 theirs, -1 ours, 0 nobody knows. */
+/* Which of two versions stays: 1 theirs, -1 ours, 0 nobody knows. Where only
+ * the rights differ, the time of modification says nothing about them; if
+ * neither changed them later than the other, or a side does not say, a program
+ * stays a program. */
 static int newer(const struct sync_client *c, const struct sync_file *ours,
                  const struct sync_file *theirs)
 {
     if (c->take != c->give)
         return c->take ? 1 : -1;
-    return theirs->modified > ours->modified   ? 1
-           : theirs->modified < ours->modified ? -1
-                                               : 0;
+    const bool rights = contents_same(c->set, ours, theirs);
+    const uint64_t here = rights ? ours->changed : ours->modified;
+    const uint64_t there = rights ? theirs->changed : theirs->modified;
+    if (rights && (here == there || !there))
+        return theirs->runs ? 1 : -1;
+    return there > here ? 1 : there < here ? -1 : 0;
 }
 
 /* Files that both have, and that only the other side has. */
@@ -678,14 +718,20 @@ static bool take_files(struct sync_client *c, const struct arrivals *a,
     if (!few)
         return no_memory(c);
     bool ok = true;
-    for (size_t i = 0; i < d->ntake; i++)
-        if (a->at[d->take[i]].size <= STORE_WHOLE)
+    for (size_t i = 0; i < d->ntake; i++) {
+        const struct sync_file *const f = &a->at[d->take[i]];
+        if (take_rights(c, f, a->names.at + f->path))
+            continue;
+        if (f->size <= STORE_WHOLE)
             few[n++] = d->take[i];
+    }
     ok = take_short(c, a, few, n);
     for (size_t i = 0; ok && i < d->ntake; i++) {
         const struct sync_file *const f = &a->at[d->take[i]];
-        if (f->size > STORE_WHOLE)
-            ok = take_long(c, f, a->names.at + f->path);
+        const char *const path = a->names.at + f->path;
+        if (f->size > STORE_WHOLE &&
+            !contents_same(c->set, file_at_path(c->set, path), f))
+            ok = take_long(c, f, path);
     }
     free(few);
     return ok;
@@ -723,7 +769,8 @@ static bool move_files(struct sync_client *c)
         all, all + room, all + 2 * room, all + 3 * room, 0, 0, 0, 0
     };
     size_t *const sorted = all + 4 * room;
-    bool ok = all ? ask_records(c, take_record, &a) : no_memory(c);
+    a.seen = calloc(c->ntheirs + 1, 1);
+    bool ok = all && a.seen ? ask_records(c, take_record, &a) : no_memory(c);
     if (ok) {
         for (size_t i = 0; i < a.n; i++)
             sorted[i] = i;
@@ -741,6 +788,7 @@ static bool move_files(struct sync_client *c)
             ok = carry_out(c, &a, &d);
     }
     free(all);
+    free(a.seen);
     free(a.at);
     block_free(&a.names);
     return ok;

@@ -5,16 +5,18 @@
 
 #include <string.h>
 
-bool record_put(struct block *to, const struct sync_file *f, const char *path)
+bool record_put(struct block *to, const struct sync_file *f, const char *path,
+                bool changed)
 {
     const size_t n = strlen(path);
     return varint_put(to, n) && block_put(to, path, n) &&
            varint_put(to, f->size) && varint_put(to, f->modified) &&
+           (!changed || varint_put(to, f->changed)) &&
            put_word(to, f->runs, 1) && put_word(to, f->hash[0], 8) &&
            put_word(to, f->hash[1], 8);
 }
 
-bool record_get(const struct sync_set *set, struct reading *r,
+bool record_get(const struct sync_set *set, struct reading *r, bool changed,
                 struct record *out)
 {
     const uint64_t n = read_number(r);
@@ -27,6 +29,7 @@ bool record_get(const struct sync_set *set, struct reading *r,
     *f = (struct sync_file){ 0 };
     f->size = read_number(r);
     f->modified = read_number(r);
+    f->changed = changed ? read_number(r) : 0;
     f->runs = read_word(r, 1);
     f->hash[0] = read_word(r, 8);
     f->hash[1] = read_word(r, 8);

@@ -13,9 +13,10 @@ struct record {
     char path[SYNC_PATH_MOST];
 };
 
-/* False: no memory. */
-bool record_put(struct block *to, const struct sync_file *f, const char *path);
-bool record_get(const struct sync_set *set, struct reading *r,
+/* False: no memory. changed: records have that time, too. */
+bool record_put(struct block *to, const struct sync_file *f, const char *path,
+                bool changed);
+bool record_get(const struct sync_set *set, struct reading *r, bool changed,
                 struct record *out);
 
 bool chunks_put(struct block *to, const struct chunks *c);

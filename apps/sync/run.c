@@ -302,6 +302,12 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
             return TROUBLE;
     }
     signal(SIGPIPE, SIG_IGN);
+    /* A server gives a greeting no more time than any message, and does not
+     * read its own set before: this side is read first. A command that is
+     * started reads its set side by side with this one. */
+    const bool spawned = args->pipe || command;
+    if (!spawned && !set_read(c->set))
+        return set_trouble(c->set);
     const bool there = args->pipe ? wire_spawn(&w, args->pipe)
                        : command  ? wire_spawn(&w, command)
                                   : wire_connect(&w, peer);
@@ -309,8 +315,8 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
     if (!there)
         return TROUBLE;
     c->line = (struct sync_line){ .exchange = wire_exchange, .ctx = &w };
-    int status =
-        set_read(c->set) ? run_client(c, args, start) : set_trouble(c->set);
+    int status = !spawned || set_read(c->set) ? run_client(c, args, start)
+                                              : set_trouble(c->set);
     const int how = wire_close(&w);
     if (how && status != TROUBLE)
         status = fail("the command of the other side failed, with status %d",

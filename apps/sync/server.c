@@ -75,16 +75,25 @@ static bool say_hello(struct sync_server *s, struct reading *r,
         return refuse(out, "the two sides have different keys (--key-file), or "
                            "only one of them has any");
     if (s->wishes & SYNC_WISH_GIVE && !s->writes)
-        return refuse(out, "the other side takes nothing; right, there: "
-                           "bloomery sync serve --write");
+        return refuse(out, "the other side takes nothing; use bloomery sync "
+                           "serve --write there");
+    if (s->reads && !set_read(set))
+        return refuse(out, "%s", set->why);
     /* Three symbols for each element that either has, and some. */
-    const uint64_t most = n < SYNC_SYMBOLS_MOST ? n : SYNC_SYMBOLS_MOST;
+    const uint64_t believed = sync_believed(n, set->n);
+    const uint64_t most =
+        believed < SYNC_SYMBOLS_MOST ? believed : SYNC_SYMBOLS_MOST;
     s->most_symbols = 3 * (most + set->n) + 1000;
+    /* An outline has 64 bits for each at most. */
+    s->most_summary = 8 * (believed + set->n) + 4096;
     if (s->most_symbols > SYNC_SYMBOLS_MOST)
         s->most_symbols = SYNC_SYMBOLS_MOST;
     s->greeted = true;
     return (block_put(out, SYNC_MAGIC, 8) && put_word(out, set->form, 1) &&
-            put_word(out, s->writes ? SYNC_WISH_TAKE : 0, 1) &&
+            put_word(out,
+                     (s->writes ? SYNC_WISH_TAKE : 0) |
+                         (s->wishes & SYNC_KNOWS_CHANGED),
+                     1) &&
             varint_put(out, set->n) && varint_put(out, set->nbytes) &&
             put_word(out, set_secret_check(set), 8)) ||
            out_of_memory(out);
@@ -262,9 +271,9 @@ static bool take_summary(struct sync_server *s, struct reading *r,
     }
     /* No more than the other side can need for the sets that were said. */
     if (r->bad || from != s->summary.len || total != s->summary_bytes ||
-        total > s->most_symbols * 16 + 4096 ||
-        (size_t)(r->end - r->at) > total - from)
-        return refuse(out, "these bytes are not the next ones");
+        total > s->most_summary || (size_t)(r->end - r->at) > total - from)
+        return refuse(out, "these bytes are not the next ones, or more than "
+                           "two such sets need");
     if (!block_put(&s->summary, r->at, (size_t)(r->end - r->at)))
         return out_of_memory(out);
     if (s->summary.len < total)
@@ -373,7 +382,8 @@ static bool take_want(struct sync_server *s, struct reading *r,
     if (r->bad || nbytes < 1 || nbytes > 8)
         return refuse(out, "elements have 1 to 8 bytes");
     s->lines_ready = false;
-    while (r->at < r->end) {
+    /* One that asks for everything again and again has had it. */
+    while (r->at < r->end && s->nwanted < 2 * s->set->n) {
         const unsigned char *const begins = read_bytes(r, nbytes);
         uint64_t e = 0;
         size_t from, to;
@@ -450,7 +460,8 @@ static bool find_records(struct sync_server *s, struct block *out)
         struct sync_file f = set->files[at];
         if (set->form == SYNC_OBJECTS && !hash_object(set, &f))
             continue; /* gone, or not to be read: it cannot be had */
-        if (!record_put(&s->lines, &f, file_path(set, &f)))
+        if (!record_put(&s->lines, &f, file_path(set, &f),
+                        s->wishes & SYNC_KNOWS_CHANGED))
             return out_of_memory(out);
         s->nlines++;
     }
@@ -470,6 +481,8 @@ static size_t record_bytes(const struct sync_server *s, uint64_t at)
         (void)read_bytes(&r, read_number(&r));
         (void)read_number(&r);
         (void)read_number(&r);
+        if (s->wishes & SYNC_KNOWS_CHANGED)
+            (void)read_number(&r);
         (void)read_bytes(&r, 17);
     }
     return (size_t)(r.at - from);
@@ -575,6 +588,9 @@ static bool take_remove(struct sync_server *s, struct reading *r,
     uint64_t nbad = 0;
     const size_t n = (size_t)(r->end - r->at) / 8;
     if (set->form == SYNC_LINES) {
+        /* What was said twice counts once: no more than there are lines. */
+        if (s->nremoved > set->n && bly_elements_sort(s->removed, &s->nremoved))
+            return refuse(out, "%s", bly_error());
         uint64_t *const more =
             realloc(s->removed, (s->nremoved + n + 1) * sizeof *more);
         if (!more)
@@ -623,7 +639,8 @@ static bool take_file(struct sync_server *s, struct reading *r,
     struct record record;
     char why[SYNC_WHY] = "";
     bool skip;
-    if (!record_get(s->set, r, &record) || record.file.size > STORE_WHOLE)
+    if (!record_get(s->set, r, s->wishes & SYNC_KNOWS_CHANGED, &record) ||
+        record.file.size > STORE_WHOLE)
         return refuse(out, "that is no record of a short file");
     const unsigned char *const bytes = read_bytes(r, record.file.size);
     if (!bytes)
@@ -665,7 +682,8 @@ static bool take_offer(struct sync_server *s, struct reading *r,
     bool skip;
     incoming_stop(s->incoming);
     s->incoming = NULL;
-    if (s->set->form == SYNC_LINES || !record_get(s->set, r, &record) ||
+    if (s->set->form == SYNC_LINES ||
+        !record_get(s->set, r, s->wishes & SYNC_KNOWS_CHANGED, &record) ||
         !chunks_get(r, &c)) {
         chunks_free(&c);
         return refuse(out, "that is no record of a file with its chunks");

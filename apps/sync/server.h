@@ -12,11 +12,13 @@
 struct sync_server {
     struct sync_set *set;
     bool writes; /* takes lines and files */
+    bool reads;  /* reads its set when a greeting was in order, not before */
 
     /* Its own; zero at the beginning. */
     bool greeted;
     uint64_t wishes;
     uint64_t most_symbols; /* that make sense for two such sets */
+    uint64_t most_summary; /* and bytes of an outline */
     bly_coded *table;
     uint64_t table_cells;
     unsigned table_hashes;

@@ -1,12 +1,15 @@
 /*
  * set.c - elements of lists and folders, and their symbols
  */
+#define _GNU_SOURCE
 #include "apps/sync/set.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "io/byte_order.h"
 
@@ -27,6 +30,9 @@ void set_free(struct sync_set *set)
         bly_coded_free(set->pieces[i]);
     bly_strata_free(set->strata);
     set->strata = NULL;
+    if (set->root > 0)
+        close(set->root);
+    set->root = 0;
     free(set->elements);
     free(set->files);
     free(set->by_path);
@@ -137,9 +143,9 @@ void set_range(const struct sync_set *set, uint64_t e, unsigned nbits,
 {
     const uint64_t rest = nbits < 64 ? UINT64_MAX >> nbits : 0;
     *from = lower_bound(set->elements, set->n, e & ~rest);
-    *to = *from;
-    while (*to < set->n && set->elements[*to] <= (e | rest))
-        ++*to;
+    *to = (e | rest) == UINT64_MAX
+              ? set->n
+              : lower_bound(set->elements, set->n, (e | rest) + 1);
 }
 
 bool set_has(const struct sync_set *set, uint64_t e, size_t *at)
@@ -148,11 +154,41 @@ bool set_has(const struct sync_set *set, uint64_t e, size_t *at)
     return *at < set->n && set->elements[*at] == e;
 }
 
-bool set_read(struct sync_set *set)
+uint64_t stat_time(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+/* File systems take the time from a clock with steps of 1 to 10 ms: two changes
+ * within a step leave the same times, and the second one would not be seen. So
+ * a file that was changed in this step is looked at in the next one. A time in
+ * the future is another machine's. */
+bool stat_settled(int fd, const char *path, struct stat *st)
+{
+    for (unsigned i = 0;; i++) {
+        struct timespec now;
+        if (fd >= 0 ? fstat(fd, st) : stat(path, st))
+            return false;
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        const uint64_t n = stat_time(&now), t = stat_time(&st->st_ctim);
+        if (n > t || t - n > 1000000000 || i == 50)
+            return true;
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+}
+
+bool set_begin(struct sync_set *set)
 {
     set->why[0] = '\0';
-    if (bly_hasher_for(&(bly_spec){ .secret = set->secret }, &set->hasher))
-        return set_fail(set, "%s", bly_error());
+    return !bly_hasher_for(&(bly_spec){ .secret = set->secret },
+                           &set->hasher) ||
+           set_fail(set, "%s", bly_error());
+}
+
+bool set_read(struct sync_set *set)
+{
+    if (!set_begin(set))
+        return false;
     /* Both sides of a sync on one machine are read and coded side by side. */
     return (set->form == SYNC_LINES ? lines_read(set) : folder_read(set)) &&
            (!set->coded || set_symbols(set, 0));

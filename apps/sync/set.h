@@ -11,6 +11,7 @@
 #define BLY_SYNC_SET_H
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include <bloomery/reconcile.h>
 
@@ -24,6 +25,9 @@ struct sync_file {
     uint64_t size;
     uint64_t modified; /* nanoseconds since 1970 */
     uint64_t hash[2];  /* of its contents; of an object 0 */
+    uint64_t changed;  /* likewise: when its rights changed, or it did */
+    uint64_t inode;    /* of a file of ours; these tell whether it is still */
+    uint32_t mode;     /* what was read */
     size_t path;       /* where it stands in names, with a NUL behind it */
     bool runs;         /* may be executed */
 };
@@ -55,6 +59,7 @@ struct sync_set {
     struct sync_file *files; /* sorted by element */
     uint32_t *by_path;       /* places in files, in the order of paths */
     struct block names;
+    int root; /* the folder, open; 0: it is not */
     struct stat
         stat; /* of a list, when it was read; st_ino 0: none was there */
     bly_hasher hasher;
@@ -66,11 +71,18 @@ struct sync_set {
 
 /* Read it. False with set->why. What may miss is empty. */
 bool set_read(struct sync_set *set);
+bool set_begin(struct sync_set *set);  /* by set_read(): how it is hashed */
 bool lines_read(struct sync_set *set); /* by set_read() */
 void set_free(struct sync_set *set);
 
 __attribute__((format(printf, 2, 3))) bool set_fail(struct sync_set *set,
                                                     const char *format, ...);
+
+/* What is known about the file at path, once the clock has moved on since it
+ * was last changed: whatever changes it from now on changes its times, too. fd
+ * is the file, open; negative: it is looked for. False: errno. */
+bool stat_settled(int fd, const char *path, struct stat *st);
+uint64_t stat_time(const struct timespec *t); /* in nanoseconds */
 
 /* How elements are coded. */
 bly_coding set_coding(const struct sync_set *set);

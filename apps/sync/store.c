@@ -3,8 +3,11 @@
  *
  * Paths come from a peer. A path is walked component by component from the
  * folder on, and no component may be a link, so that it cannot lead out of the
- * folder, whatever links are in it. The file itself is then named by the open
- * folder it is in (/proc/self/fd/N/NAME).
+ * folder, whatever links are in it, and whatever becomes one meanwhile. From
+ * then on a file is a name in an open folder, and what is done to it is done to
+ * a descriptor. A file that is replaced or removed is looked at when it has
+ * lost its name already, so that nothing is lost that somebody writes to it up
+ * to then.
  */
 #define _GNU_SOURCE
 #include "apps/sync/store.h"
@@ -16,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "io/files.h"
@@ -31,18 +36,21 @@ struct incoming {
     const struct sync_set *set;
     struct sync_file file;
     const struct sync_file *old; /* that it replaces; NULL: none */
+    bool same;                   /* has the same contents: its rights differ */
     char *path;
     const char *name; /* in path */
     int folder;       /* that it is in */
     int from, part;   /* the old file, and what came before; -1: none */
     struct chunks chunks;
     bool *needed; /* chunks that have to come */
+    bool *zero;   /* chunks of zeros, which nobody sends */
     int *source;  /* the file that a chunk is in; -1: memory */
     uint64_t *at; /* and where */
     size_t next;  /* chunk that comes, and how much of it has */
     uint32_t here;
     uint64_t nbytes;     /* of the part that came now, or in memory */
     struct block memory; /* where there is no part */
+    uint64_t done, hole; /* bytes put together; zeros of them not put yet */
 };
 
 __attribute__((format(printf, 2, 3))) static bool
@@ -64,14 +72,23 @@ bool part_is(const char *path)
 /* --------------------------------------------------------------------- paths
  */
 
-/* The folder of a path, opened; *name is what it is called there. -1: errno. */
-static int parent_of(const struct sync_set *set, const char *path, bool make,
-                     const char **name)
+/* The folder of the set, opened. -1: errno. */
+static int root_of(const struct sync_set *set, bool make)
 {
+    if (set->root > 0)
+        return fcntl(set->root, F_DUPFD_CLOEXEC, 3);
     int at = open(set->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (at < 0 && make && errno == ENOENT && set->may_miss &&
         !bly_folder_make(set->path))
         at = open(set->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return at;
+}
+
+/* The folder of a path, opened; *name is what it is called there. -1: errno. */
+static int parent_of(const struct sync_set *set, const char *path, bool make,
+                     const char **name)
+{
+    int at = root_of(set, make);
     for (const char *slash; at >= 0 && (slash = strchr(path, '/'));
          path = slash + 1) {
         char part[256];
@@ -114,6 +131,16 @@ int folder_open(const struct sync_set *set, const char *path)
     return fd;
 }
 
+/* Is a file what was read? Renaming it changed its ctime. */
+static bool was_read(const struct sync_file *f, const struct stat *st,
+                     bool renamed)
+{
+    return st->st_ino == f->inode && st->st_mode == f->mode &&
+           (uint64_t)st->st_size == f->size &&
+           stat_time(&st->st_mtim) == f->modified &&
+           (renamed || stat_time(&st->st_ctim) == f->changed);
+}
+
 /* Is the file of this name what was read? None, if none was. */
 static bool is_as_it_was(int folder, const char *name,
                          const struct sync_file *f, char why[SYNC_WHY])
@@ -128,10 +155,8 @@ static bool is_as_it_was(int folder, const char *name,
         return why_not(why, "what is there is not a file");
     if (!f)
         return why_not(why, "one of that name was made meanwhile");
-    const uint64_t modified =
-        (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-    return (modified == f->modified && (uint64_t)st.st_size == f->size) ||
-           why_not(why, "it changed while it was read");
+    return was_read(f, &st, false) ||
+           why_not(why, "it changed meanwhile, and is left as it is");
 }
 
 /* Folders of a path that nothing is left in. */
@@ -152,6 +177,64 @@ static void remove_empty(const struct sync_set *set, const char *path)
     }
 }
 
+/* Rename in a folder, unless the new name is in use. 0 or an errno. */
+static int rename_new(int folder, const char *from, const char *to)
+{
+#ifdef SYS_renameat2
+    return syscall(SYS_renameat2, folder, from, folder, to, 1 /* NOREPLACE */)
+               ? errno
+               : 0;
+#else
+    return ENOSYS;
+#endif
+}
+
+#define ASIDE_NAMES 16
+
+/* A file under another name: is it what was read, and may go? If not, it gets
+ * its name back; if somebody else has that by now, it keeps one that is seen.
+ */
+static bool remove_aside(int folder, const char *name, const char *aside,
+                         const struct sync_file *f, char why[SYNC_WHY])
+{
+    struct stat st;
+    if (!fstatat(folder, aside, &st, AT_SYMLINK_NOFOLLOW) &&
+        was_read(f, &st, true))
+        return !unlinkat(folder, aside, 0) ||
+               why_not(why, "%s", strerror(errno));
+    if (!rename_new(folder, aside, name))
+        return why_not(why, "it changed meanwhile, and is left as it is");
+    for (unsigned i = 1; i < ASIDE_NAMES; i++) {
+        char kept[256];
+        snprintf(kept, sizeof kept, "%.230s.kept-%u", name, i);
+        if (!rename_new(folder, aside, kept))
+            return why_not(why, "it changed meanwhile, and is kept as %s",
+                           kept);
+    }
+    return why_not(why, "it changed meanwhile, and is kept as %s", aside);
+}
+
+/* Between a look at a file and its end somebody may write to it, or put another
+ * one in its place. So it is taken aside first, in one step, and looked at
+ * there. */
+static bool remove_file(int folder, const char *name, const struct sync_file *f,
+                        char why[SYNC_WHY])
+{
+    int error = EEXIST;
+    char aside[64];
+    for (unsigned i = 0; error == EEXIST && i < ASIDE_NAMES; i++) {
+        snprintf(aside, sizeof aside, PART "%016" PRIx64 "-%u", f->element, i);
+        error = rename_new(folder, name, aside);
+    }
+    if (!error)
+        return remove_aside(folder, name, aside, f, why);
+    /* Some file systems cannot: then the last look was just before. */
+    if ((error == EINVAL || error == ENOSYS || error == EOPNOTSUPP) &&
+        is_as_it_was(folder, name, f, why))
+        error = unlinkat(folder, name, 0) ? errno : 0;
+    return !error || why_not(why, "%s", strerror(error));
+}
+
 bool store_remove(const struct sync_set *set, const struct sync_file *f,
                   char why[SYNC_WHY])
 {
@@ -159,9 +242,8 @@ bool store_remove(const struct sync_set *set, const struct sync_file *f,
     const int folder = parent_of(set, file_path(set, f), false, &name);
     if (folder < 0)
         return why_not(why, "%s", strerror(errno));
-    bool ok = is_as_it_was(folder, name, f, why);
-    if (ok && unlinkat(folder, name, 0))
-        ok = why_not(why, "%s", strerror(errno));
+    const bool ok =
+        is_as_it_was(folder, name, f, why) && remove_file(folder, name, f, why);
     close(folder);
     if (ok)
         remove_empty(set, file_path(set, f));
@@ -213,19 +295,21 @@ static const struct source_chunk *find_chunk(const struct source_chunk *all,
                : NULL;
 }
 
-/* Which chunks are there, and where. A chunk that comes twice comes once. */
+/* Which chunks are there, and where. */
 static bool find_sources(struct incoming *in)
 {
     struct source_chunk *all = NULL;
     size_t n = 0;
     bool ok = gather_chunks(in, in->from, &all, &n) &&
               gather_chunks(in, in->part, &all, &n);
+    ok = ok &&
+         chunks_zero(&in->chunks, in->file.size, &in->set->hasher, in->zero);
     if (ok && n)
         qsort(all, n, sizeof *all, by_hash);
     for (size_t i = 0; ok && i < in->chunks.n; i++) {
         const struct source_chunk *const s =
             find_chunk(all, n, &in->chunks.at[i]);
-        in->needed[i] = !s;
+        in->needed[i] = !s && !in->zero[i];
         in->source[i] = s ? s->fd : -1;
         in->at[i] = s ? s->chunk.at : 0;
     }
@@ -250,6 +334,7 @@ static void incoming_free(struct incoming *in)
     chunks_free(&in->chunks);
     block_free(&in->memory);
     free(in->needed);
+    free(in->zero);
     free(in->source);
     free(in->at);
     free(in->path);
@@ -274,10 +359,51 @@ static bool chunks_fit(const struct chunks *c, uint64_t size)
     return at == size;
 }
 
+/* The rest of a file that came before, or room for one that comes: nobody
+ * else's, and no other name of a file elsewhere. */
+static bool open_part(struct incoming *in, char why[SYNC_WHY])
+{
+    const int how = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    char part[64];
+    struct stat st;
+    part_name(in, part);
+    in->part = openat(in->folder, part, how, 0600);
+    if (in->part >= 0 && (fstat(in->part, &st) || !S_ISREG(st.st_mode) ||
+                          st.st_nlink != 1 || st.st_uid != geteuid())) {
+        close(in->part);
+        in->part = unlinkat(in->folder, part, 0)
+                       ? -1
+                       : openat(in->folder, part, how | O_EXCL, 0600);
+    }
+    if (in->part < 0)
+        return why_not(why, "%s", strerror(errno));
+    return !flock(in->part, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK ||
+           why_not(why, "another sync is bringing it");
+}
+
+/* All of the old file, where only its rights change. */
+static bool chunks_same(struct incoming *in)
+{
+    chunks_free(&in->chunks);
+    for (uint64_t at = 0, n; at < in->file.size; at += n) {
+        n = in->file.size - at < CHUNK_MOST ? in->file.size - at : CHUNK_MOST;
+        const struct chunk c = { 0, at, (uint32_t)n };
+        if (!chunks_add(&in->chunks, &c))
+            return false;
+    }
+    return true;
+}
+
+bool contents_same(const struct sync_set *set, const struct sync_file *ours,
+                   const struct sync_file *f)
+{
+    return ours && set->form == SYNC_FILES && ours->size == f->size &&
+           ours->hash[0] == f->hash[0] && ours->hash[1] == f->hash[1];
+}
+
 static bool incoming_start(struct incoming *in, bool *skip, char why[SYNC_WHY])
 {
     const size_t n = strlen(in->path);
-    char part[64];
     if (!path_is_safe(in->path, n) || part_is(in->path))
         return why_not(why, "that is no path below a folder");
     in->old = file_at_path(in->set, in->path);
@@ -293,6 +419,9 @@ static bool incoming_start(struct incoming *in, bool *skip, char why[SYNC_WHY])
                            : strerror(errno));
     if (!is_as_it_was(in->folder, in->name, in->old, why))
         return false;
+    in->same = contents_same(in->set, in->old, &in->file);
+    if (in->same && !chunks_same(in))
+        return why_not(why, "%s", strerror(errno));
     const bool whole = !in->chunks.n;
     if (whole && in->file.size) {
         const struct chunk all = { 0, 0, (uint32_t)in->file.size };
@@ -302,23 +431,32 @@ static bool incoming_start(struct incoming *in, bool *skip, char why[SYNC_WHY])
     if (!chunks_fit(&in->chunks, in->file.size))
         return why_not(why, "its chunks do not make up its size");
     in->needed = calloc(in->chunks.n + 1, sizeof *in->needed);
+    in->zero = calloc(in->chunks.n + 1, sizeof *in->zero);
     in->source = calloc(in->chunks.n + 1, sizeof *in->source);
     in->at = calloc(in->chunks.n + 1, sizeof *in->at);
-    if (!in->needed || !in->source || !in->at)
+    if (!in->needed || !in->zero || !in->source || !in->at)
         return why_not(why, "out of memory");
+    if (in->same) {
+        in->from = openat(in->folder, in->name,
+                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (in->from < 0)
+            return why_not(why, "%s", strerror(errno));
+        for (size_t i = 0; i < in->chunks.n; i++) {
+            in->source[i] = in->from;
+            in->at[i] = in->chunks.at[i].at;
+        }
+        return true;
+    }
     if (whole) {
         in->needed[0] = in->chunks.n;
         in->source[0] = -1;
         return true;
     }
     if (in->old)
-        in->from =
-            openat(in->folder, in->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    part_name(in, part);
-    in->part = openat(in->folder, part,
-                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (in->part < 0)
-        return why_not(why, "%s", strerror(errno));
+        in->from = openat(in->folder, in->name,
+                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (!open_part(in, why))
+        return false;
     if (!find_sources(in))
         return why_not(why, "%s", strerror(errno));
     const off_t end = lseek(in->part, 0, SEEK_END);
@@ -395,6 +533,8 @@ bool incoming_put(struct incoming *in, const void *bytes, size_t n,
                   char why[SYNC_WHY])
 {
     const unsigned char *from = bytes;
+    if (in->same) /* it came, but it is there already */
+        return true;
     while (n) {
         while (in->next < in->chunks.n && !in->needed[in->next])
             in->next++;
@@ -422,15 +562,51 @@ bool incoming_put(struct incoming *in, const void *bytes, size_t n,
 
 /* ---------------------------------------------------------------- together */
 
+#define HOLE ((size_t)4096) /* what a file system leaves out */
+
+static bool put_hole(struct incoming *in, bly_draft *draft)
+{
+    const uint64_t n = in->hole;
+    in->hole = 0;
+    return !n || bly_draft_skip(draft, n);
+}
+
+/* Bytes of the new file, in their order. Blocks of zeros are left out, so that
+ * a sparse file stays one. */
+static bool put_bytes(struct incoming *in, bly_draft *draft,
+                      const unsigned char *bytes, size_t n, char why[SYNC_WHY])
+{
+    static const unsigned char zeros[HOLE];
+    bool ok = true;
+    while (ok && n) {
+        const size_t left = HOLE - in->done % HOLE;
+        const size_t some = n < left ? n : left;
+        if (!memcmp(bytes, zeros, some))
+            in->hole += some;
+        else
+            ok = put_hole(in, draft) && bly_draft_put(draft, bytes, some);
+        bytes += some;
+        in->done += some;
+        n -= some;
+    }
+    return ok || why_not(why, "%s", bly_error());
+}
+
 static bool copy_chunk(struct incoming *in, size_t i, bly_draft *draft,
                        struct content *sum, unsigned char *buf,
                        char why[SYNC_WHY])
 {
     const struct chunk *const c = &in->chunks.at[i];
+    if (in->zero[i]) {
+        memset(buf, 0, c->n);
+        content_put(sum, buf, c->n);
+        return put_bytes(in, draft, buf, c->n, why);
+    }
     if (in->source[i] < 0) {
-        content_put(sum, in->memory.at + in->at[i], c->n);
-        return bly_draft_put(draft, in->memory.at + in->at[i], c->n) ||
-               why_not(why, "%s", bly_error());
+        const unsigned char *const at =
+            (const unsigned char *)in->memory.at + in->at[i];
+        content_put(sum, at, c->n);
+        return put_bytes(in, draft, at, c->n, why);
     }
     uint32_t n = 0;
     while (n < c->n) {
@@ -445,31 +621,46 @@ static bool copy_chunk(struct incoming *in, size_t i, bly_draft *draft,
         n += (uint32_t)got;
     }
     content_put(sum, buf, n);
-    return bly_draft_put(draft, buf, n) || why_not(why, "%s", bly_error());
+    return put_bytes(in, draft, buf, n, why);
 }
 
-/* The times of the other side, and whether it may be executed. */
-static bool set_attributes(const struct incoming *in, char why[SYNC_WHY])
+/* The times of the other side, and whether it may be executed: of a descriptor,
+ * since a name may have become somebody else's. False: errno. */
+static bool set_attributes(void *ctx, int fd)
 {
+    const struct incoming *const in = ctx;
     struct stat st;
     const struct timespec times[2] = {
         { .tv_nsec = UTIME_OMIT },
         { .tv_sec = (time_t)(in->file.modified / 1000000000),
           .tv_nsec = (long)(in->file.modified % 1000000000) },
     };
-    if (!fstatat(in->folder, in->name, &st, AT_SYMLINK_NOFOLLOW)) {
-        /* Whoever may read it may execute it, or nobody. */
-        const mode_t runs = (st.st_mode & 0444) >> 2;
-        const mode_t mode =
-            in->file.runs ? (st.st_mode & 0777) | runs : st.st_mode & 0666;
-        if (mode != (st.st_mode & 07777) &&
-            fchmodat(in->folder, in->name, mode, 0))
-            return why_not(why, "it is there, but without its rights: %s",
-                           strerror(errno));
-    }
-    return !utimensat(in->folder, in->name, times, AT_SYMLINK_NOFOLLOW) ||
-           why_not(why, "it is there, but without its time: %s",
-                   strerror(errno));
+    if (fstat(fd, &st))
+        return false;
+    /* Whoever may read it may execute it, or nobody. */
+    const mode_t runs = (st.st_mode & 0444) >> 2;
+    const mode_t mode =
+        in->file.runs ? (st.st_mode & 0777) | runs : st.st_mode & 0666;
+    return (mode == (st.st_mode & 07777) || !fchmod(fd, mode)) &&
+           !futimens(fd, times);
+}
+
+/* For bly_swap: is the file that is replaced the one that was read? */
+static bool replaces_old(void *ctx, int old, bool moved)
+{
+    const struct incoming *const in = ctx;
+    struct stat st;
+    if (old < 0 || !in->old)
+        return old < 0 && !in->old;
+    return !fstat(old, &st) && was_read(in->old, &st, moved);
+}
+
+/* Only its rights change, and nobody else has the file under another name. */
+static bool change_rights(struct incoming *in)
+{
+    struct stat st;
+    return !fstat(in->from, &st) && st.st_nlink == 1 &&
+           was_read(in->old, &st, false) && set_attributes(in, in->from);
 }
 
 static bool put_together(struct incoming *in, bly_draft *draft,
@@ -487,30 +678,53 @@ static bool put_together(struct incoming *in, bly_draft *draft,
         ok = copy_chunk(in, i, draft, &sum, buf, why);
     content_end(&sum, hash);
     free(buf);
+    if (ok && !put_hole(in, draft))
+        ok = why_not(why, "%s", bly_error());
     if (ok && (hash[0] != in->file.hash[0] || hash[1] != in->file.hash[1]))
-        ok = why_not(why, "it changed on the other side while it was read");
-    return ok && is_as_it_was(in->folder, in->name, in->old, why);
+        ok =
+            why_not(why, in->same ? "it changed meanwhile, and is left as it is"
+                                  : "it changed on the other side while it was "
+                                    "read");
+    return ok;
+}
+
+/* The library's reason, without the name of the file, which the caller says. */
+static bool draft_why(const struct incoming *in, char why[SYNC_WHY])
+{
+    const char *text = bly_error();
+    const size_t n = strlen(in->name);
+    if (!strncmp(text, in->name, n) && !strncmp(text + n, ": ", 2))
+        text += n + 2;
+    return why_not(why, "%s", text);
+}
+
+static bool replace_old(struct incoming *in, char why[SYNC_WHY])
+{
+    const bly_swap swap = { .same = replaces_old,
+                            .finish = set_attributes,
+                            .ctx = in };
+    bly_draft *draft;
+    if (bly_draft_new_in(in->folder, in->name, wait_for_lock, NULL, &draft))
+        return draft_why(in, why);
+    if (!put_together(in, draft, why)) {
+        bly_draft_abandon(draft);
+        return false;
+    }
+    return !bly_draft_swap(draft, &swap) || draft_why(in, why);
 }
 
 bool incoming_end(struct incoming *in, char why[SYNC_WHY])
 {
-    char path[64 + 256], part[64];
+    char part[64];
     uint64_t at = 0, n;
-    bly_draft *draft;
-    bool ok = !incoming_needs(in, &at, &n) || why_not(why, "it is not whole");
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", in->folder, in->name);
-    if (ok && bly_draft_new(path, wait_for_lock, NULL, &draft))
-        ok = why_not(why, "%s", bly_error());
-    else if (ok && !put_together(in, draft, why)) {
-        ok = false;
-        bly_draft_abandon(draft);
-    } else if (ok && bly_draft_commit(draft))
-        ok = why_not(why, "%s", bly_error());
+    const bool whole =
+        !incoming_needs(in, &at, &n) || why_not(why, "it is not whole");
+    const bool ok =
+        whole && ((in->same && change_rights(in)) || replace_old(in, why));
     /* What was wrong in sum would be wrong again. */
     part_name(in, part);
     if (in->part >= 0)
         (void)unlinkat(in->folder, part, 0);
-    ok = ok && set_attributes(in, why);
     incoming_free(in);
     return ok;
 }

@@ -38,6 +38,10 @@ bool incoming_end(struct incoming *in, char why[SYNC_WHY]);
 /* Give up; what came of a large file is kept for the next time. */
 void incoming_stop(struct incoming *in);
 
+/* Does a file of ours (NULL: none) have the contents of a record? */
+bool contents_same(const struct sync_set *set, const struct sync_file *ours,
+                   const struct sync_file *f);
+
 /* Is this the name of such a rest? */
 bool part_is(const char *path);
 

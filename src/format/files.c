@@ -62,11 +62,38 @@ bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
 
 struct bly_draft {
     bly_target t;
-    int err;  /* of the first write that failed */
-    size_t n; /* bytes in buf */
+    int err;      /* of the first write that failed */
+    bool skipped; /* zeros are left out: the size has to be set */
+    size_t n;     /* bytes in buf */
     unsigned char buf[DRAFT_BYTES];
     char path[];
 };
+
+/* How a target is opened. */
+typedef bly_status draft_opens(const char *path, bly_wait *wait, void *wait_ctx,
+                               bly_target *t);
+
+static bly_status draft_make(draft_opens *open_target, const char *path,
+                             bly_wait *wait, void *ctx, bly_draft **out)
+{
+    const size_t npath = strlen(path) + 1;
+    bly_draft *d = malloc(sizeof *d + npath);
+    if (!d)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    d->err = 0;
+    d->skipped = false;
+    d->n = 0;
+    memcpy(d->path, path, npath);
+    bly_status st = open_target(d->path, wait, ctx, &d->t);
+    if (!st)
+        st = bly_target_begin(&d->t);
+    if (st) {
+        bly_draft_abandon(d);
+        return st;
+    }
+    *out = d;
+    return BLY_OK;
+}
 
 bly_status bly_draft_new(const char *path, bly_wait *wait, void *ctx,
                          bly_draft **out)
@@ -76,22 +103,27 @@ bly_status bly_draft_new(const char *path, bly_wait *wait, void *ctx,
     *out = NULL;
     if (!path)
         return bly_fail_null("path");
-    const size_t npath = strlen(path) + 1;
-    bly_draft *d = malloc(sizeof *d + npath);
-    if (!d)
-        return bly_fail(BLY_ENOMEM, "out of memory");
-    d->err = 0;
-    d->n = 0;
-    memcpy(d->path, path, npath);
-    bly_status st = bly_target_open(d->path, wait, ctx, &d->t);
-    if (!st)
-        st = bly_target_begin(&d->t);
-    if (st) {
-        bly_draft_abandon(d);
-        return st;
-    }
-    *out = d;
-    return BLY_OK;
+    return draft_make(bly_target_open, path, wait, ctx, out);
+}
+
+bly_status bly_draft_new_in(int folder, const char *name, bly_wait *wait,
+                            void *ctx, bly_draft **out)
+{
+    char path[32 + NAME_MAX + 1];
+    if (!out)
+        return bly_fail_null("out");
+    *out = NULL;
+    if (!name)
+        return bly_fail_null("name");
+    if (!name[0] || strchr(name, '/') || strlen(name) > NAME_MAX)
+        return bly_fail(BLY_EINVAL,
+                        "'%s' is not the name of a file in a folder", name);
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", folder, name);
+    const bly_status st =
+        draft_make(bly_target_open_file, path, wait, ctx, out);
+    if (!st) /* what the caller calls it */
+        (*out)->t.name = strrchr((*out)->path, '/') + 1;
+    return st;
 }
 
 static void draft_flush(bly_draft *d)
@@ -118,11 +150,44 @@ bool bly_draft_put(void *draft, const void *bytes, size_t nbytes)
     return !d->err || !bly_io_fail(d->path, "written", d->err);
 }
 
+bool bly_draft_skip(bly_draft *d, uint64_t nbytes)
+{
+    static const unsigned char zeros[4096];
+    if (!d)
+        return false;
+    draft_flush(d);
+    if (!d->err && !d->t.special && nbytes <= INT64_MAX &&
+        lseek(d->t.fd, (off_t)nbytes, SEEK_CUR) >= 0) {
+        d->skipped = true;
+        return true;
+    }
+    /* A pipe has no places to skip, nor does a device keep them. */
+    for (size_t some; nbytes; nbytes -= some) {
+        some = nbytes < sizeof zeros ? (size_t)nbytes : sizeof zeros;
+        if (!bly_draft_put(d, zeros, some))
+            return false;
+    }
+    return !d->err;
+}
+
 bly_status bly_draft_commit(bly_draft *d)
 {
     if (!d)
         return bly_fail_null("d");
+    return bly_draft_swap(d, NULL);
+}
+
+bly_status bly_draft_swap(bly_draft *d, const bly_swap *how)
+{
+    if (!d)
+        return bly_fail_null("d");
     draft_flush(d);
+    if (!d->err && d->skipped) {
+        const off_t end = lseek(d->t.fd, 0, SEEK_CUR);
+        if (end < 0 || ftruncate(d->t.fd, end))
+            d->err = errno;
+    }
+    d->t.swap = how;
     const bly_status st = d->err ? bly_io_fail(d->path, "written", d->err)
                                  : bly_target_commit(&d->t);
     bly_draft_abandon(d);

@@ -31,6 +31,12 @@
  * and is removed. Random names are used only when all eight are in use, and
  * these stay if their writer is killed.
  *
+ * A caller that has read the old file and must not lose what others write to
+ * it meanwhile (t->swap) is asked when the draft is on disk whether the file is
+ * still the same. Then the two exchange their names in one step, and it is
+ * asked again, about what the draft has displaced: if that changed in the last
+ * moment the names are exchanged back.
+ *
  * A symbolic link is followed and stays. What the old file had besides its
  * bytes is kept as attributes.c says; a second hard link keeps the old
  * contents. Pipes, terminals and devices are written to as they are.
@@ -42,6 +48,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -185,6 +192,12 @@ static bool lock_unknown(int err)
     return err == ENOLCK || err == ENOSYS || err == EOPNOTSUPP;
 }
 
+/* What a path names: a link itself, where links are not followed. */
+static int look_at(const bly_target *t, const char *path, struct stat *st)
+{
+    return t->no_link ? lstat(path, st) : stat(path, st);
+}
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -231,7 +244,8 @@ static int lock_file(bly_target *t)
         struct stat now;
         /* For writing too: a process that may not write the file may not
          * replace it, and NFS locks exclusively only files open for writing. */
-        const int fd = bly_fd_open(t->path, O_RDWR);
+        const int fd =
+            bly_fd_open(t->path, O_RDWR | (t->no_link ? O_NOFOLLOW : 0));
         if (fd < 0)
             return errno;
         int err = lock_wait(t, fd);
@@ -240,7 +254,7 @@ static int lock_file(bly_target *t)
             err = 0;
         if (!err && fstat(fd, &t->old))
             err = errno;
-        if (!err && stat(t->path, &now)) {
+        if (!err && look_at(t, t->path, &now)) {
             err = errno == ENOENT ? 0 : errno;
             now = (struct stat){ 0 };
         }
@@ -254,16 +268,39 @@ static int lock_file(bly_target *t)
     }
 }
 
+static bly_target target_none(const char *path, bly_wait *wait, void *wait_ctx)
+{
+    return (bly_target){ .name = path,
+                         .lock = -1,
+                         .fd = -1,
+                         .dir = -1,
+                         .wait = wait,
+                         .wait_ctx = wait_ctx };
+}
+
+bly_status bly_target_open_file(const char *path, bly_wait *wait,
+                                void *wait_ctx, bly_target *t)
+{
+    struct stat st;
+    *t = target_none(path, wait, wait_ctx);
+    t->no_link = true;
+    if (strlen(path) >= sizeof t->path)
+        return write_fail(t, ENAMETOOLONG);
+    strcpy(t->path, path);
+    if (lstat(path, &st))
+        return errno == ENOENT ? BLY_OK : write_fail(t, errno);
+    const int err = S_ISREG(st.st_mode) ? lock_file(t) : ELOOP;
+    /* A link or a device may have come in between. */
+    if (err == ELOOP || (!err && !S_ISREG(t->old.st_mode)))
+        return bly_fail(BLY_EIO, "%s: what is there is not a file", t->name);
+    return err && err != ENOENT ? write_fail(t, err) : BLY_OK;
+}
+
 bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
                            bly_target *t)
 {
     struct stat st, followed;
-    *t = (bly_target){ .name = path,
-                       .lock = -1,
-                       .fd = -1,
-                       .dir = -1,
-                       .wait = wait,
-                       .wait_ctx = wait_ctx };
+    *t = target_none(path, wait, wait_ctx);
     const bool there = stat(path, &st) == 0;
     if (!there && errno != ENOENT)
         return write_fail(t, errno);
@@ -504,22 +541,31 @@ static bly_status draft_finish(bly_target *t)
         if (st)
             return st;
     }
+    if (t->swap && t->swap->finish && !t->swap->finish(t->swap->ctx, t->fd))
+        return write_fail(t, errno);
     const int err = sync_fd(t->fd);
     return err ? write_fail(t, err) : BLY_OK;
 }
 
-/* Let the draft, which has a temporary name, take the target's. 0 or an errno.
- */
-static int draft_rename(bly_target *t)
+/* Closing is the last chance of a network file system to complain. The lock is
+ * the other descriptor's too, and lasts until the name is given up. 0 or an
+ * errno. */
+static int draft_written(bly_target *t)
 {
-    /* Closing is the last chance of a network file system to complain. The lock
-     * is the other descriptor's too, and lasts until the name is given up. */
     const int held = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
     int err = held < 0 ? errno : 0;
     if (!err && close(t->fd) && errno != EINTR)
         err = errno;
     if (held >= 0)
         t->fd = held;
+    return err;
+}
+
+/* Let the draft, which has a temporary name, take the target's. 0 or an errno.
+ */
+static int draft_rename(bly_target *t)
+{
+    int err = draft_written(t);
     if (!err && renameat(t->dir, t->draft, t->dir, base_of(t->path)))
         err = errno;
     if (!err) {
@@ -527,6 +573,162 @@ static int draft_rename(bly_target *t)
         t->placed = true;
     }
     return err;
+}
+
+/* --------------------------------------------------------------- exchanging */
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1U
+#endif
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2U
+#endif
+
+/* renameat2() within the folder of t, which not every libc has. */
+static int rename_how(const bly_target *t, const char *from, const char *to,
+                      unsigned how)
+{
+#ifdef SYS_renameat2
+    return (int)syscall(SYS_renameat2, t->dir, from, t->dir, to, how);
+#else
+    (void)t, (void)from, (void)to, (void)how;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+static bly_status changed_fail(const bly_target *t)
+{
+    return bly_fail(BLY_EBUSY, "%s: changed meanwhile, and left as it is",
+                    t->name);
+}
+
+/* Does the caller know the file of this name? */
+static bool still_same(const bly_target *t, const char *name, bool moved)
+{
+    if (!t->swap->same)
+        return true;
+    const int how = t->no_link || moved ? O_NOFOLLOW : 0;
+    const int fd =
+        openat(t->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | how);
+    if (fd < 0 && errno != ENOENT)
+        return false;
+    const bool same = t->swap->same(t->swap->ctx, fd, moved);
+    if (fd >= 0)
+        close(fd);
+    return same;
+}
+
+/* Is the file of this name the draft as it was written? */
+static bool is_draft(const bly_target *t, const char *name,
+                     const struct stat *written)
+{
+    struct stat st;
+    return !fstatat(t->dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+           same_file(&st, written) && st.st_size == written->st_size &&
+           st.st_mtim.tv_sec == written->st_mtim.tv_sec &&
+           st.st_mtim.tv_nsec == written->st_mtim.tv_nsec &&
+           st.st_mode == written->st_mode;
+}
+
+/* The temporary name has a version that nobody else has: it gets a name that
+ * the next writer does not sweep away. */
+static bly_status keep_displaced(bly_target *t)
+{
+    char kept[NAME_MAX + 1];
+    for (int i = 1; i < NAME_TRIES; i++) {
+        snprintf(kept, sizeof kept, "%.*s.kept-%d", NAME_MAX - 12,
+                 base_of(t->path), i);
+        if (linkat(t->dir, t->draft, t->dir, kept, 0)) {
+            if (errno == EEXIST)
+                continue;
+            break;
+        }
+        (void)unlinkat(t->dir, t->draft, 0);
+        t->draft[0] = '\0';
+        return bly_fail(BLY_EBUSY,
+                        "%s: changed twice meanwhile; one version is kept as "
+                        "%s beside it",
+                        t->name, kept);
+    }
+    snprintf(kept, sizeof kept, "%s", t->draft);
+    t->draft[0] = '\0'; /* so that it is not removed */
+    return bly_fail(BLY_EBUSY,
+                    "%s: changed twice meanwhile; one version is kept as %s "
+                    "beside it",
+                    t->name, kept);
+}
+
+/* What the draft displaced had changed: put it back. If somebody has written to
+ * the new file in the meantime, or replaced it, both versions are kept. */
+static bly_status exchange_back(bly_target *t, const struct stat *written)
+{
+    const char *const name = base_of(t->path);
+    if (rename_how(t, t->draft, name, RENAME_EXCHANGE))
+        /* Somebody has removed the new one: what was there is not lost. */
+        return errno == ENOENT &&
+                       !rename_how(t, t->draft, name, RENAME_NOREPLACE)
+                   ? (t->draft[0] = '\0', changed_fail(t))
+                   : keep_displaced(t);
+    return is_draft(t, t->draft, written) ? changed_fail(t) : keep_displaced(t);
+}
+
+static bool cannot_exchange(int err)
+{
+    return err == EINVAL || err == ENOSYS || err == EOPNOTSUPP;
+}
+
+/* The draft, which has a temporary name, becomes a file where there was none.
+ * 0 or an errno: EEXIST if there is one now. */
+static int draft_place_new(bly_target *t)
+{
+    const char *const name = base_of(t->path);
+    struct stat st;
+    if (!rename_how(t, t->draft, name, RENAME_NOREPLACE))
+        return 0;
+    if (!cannot_exchange(errno))
+        return errno;
+    if (!linkat(t->dir, t->draft, t->dir, name, 0))
+        return unlinkat(t->dir, t->draft, 0) ? errno : 0;
+    if (errno == EEXIST)
+        return errno;
+    if (!fstatat(t->dir, name, &st, AT_SYMLINK_NOFOLLOW))
+        return EEXIST;
+    return renameat(t->dir, t->draft, t->dir, name) ? errno : 0;
+}
+
+/* draft_rename() for t->swap. */
+static bly_status draft_swap(bly_target *t)
+{
+    const char *const name = base_of(t->path);
+    struct stat written;
+    int err = draft_written(t);
+    if (!err && fstat(t->fd, &written))
+        err = errno;
+    if (err)
+        return write_fail(t, err);
+    if (t->lock < 0) {
+        err = draft_place_new(t);
+    } else if (!rename_how(t, t->draft, name, RENAME_EXCHANGE)) {
+        if (!still_same(t, t->draft, true))
+            return exchange_back(t, &written);
+        /* The old file. If it cannot be removed the next writer does it. */
+        (void)unlinkat(t->dir, t->draft, 0);
+    } else {
+        err = errno;
+        if (cannot_exchange(err)) {
+            if (!still_same(t, name, false))
+                return changed_fail(t);
+            err = renameat(t->dir, t->draft, t->dir, name) ? errno : 0;
+        }
+    }
+    if (err == EEXIST || err == ENOENT)
+        return changed_fail(t);
+    if (err)
+        return write_fail(t, err);
+    t->draft[0] = '\0';
+    t->placed = true;
+    return BLY_OK;
 }
 
 /* Give the draft, which has no name, one: the target's where there is no old
@@ -542,6 +744,8 @@ static bly_status draft_give_name(bly_target *t)
             break;
         if (t->only_new)
             return write_fail(t, EWOULDBLOCK);
+        if (t->swap)
+            return changed_fail(t);
         /* So it is there now: replace it. Unless it is gone again. */
         err = lock_file(t);
         if (err == ENOENT)
@@ -588,8 +792,12 @@ bly_status bly_target_commit(bly_target *t)
     if (t->special)
         return commit_special(t);
     bly_status st = draft_finish(t);
+    if (!st && t->swap && !still_same(t, base_of(t->path), false))
+        st = changed_fail(t);
     if (!st && !t->draft[0])
         st = draft_give_name(t);
+    if (!st && t->swap && !t->placed)
+        st = draft_swap(t);
     if (st)
         return st;
     int err = t->placed ? 0 : draft_rename(t);

@@ -26,6 +26,8 @@ typedef struct bly_target {
     int dir;                  /* its folder */
     char draft[NAME_MAX + 1]; /* its name there; "": it has none */
     bool only_new;            /* BLY_EBUSY if a file has come into being */
+    bool no_link;             /* a link at path is an error */
+    const bly_swap *swap;     /* NULL: whatever is there is replaced */
     bool placed;              /* the draft has the target's name */
 } bly_target;
 
@@ -33,6 +35,11 @@ typedef struct bly_target {
  * with bly_target_close(), also when it fails. */
 bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
                            bly_target *t);
+
+/* The same for a path whose last part must not be a link, nor anything else but
+ * a file. */
+bly_status bly_target_open_file(const char *path, bly_wait *wait,
+                                void *wait_ctx, bly_target *t);
 
 /* Begin a new version: what is written to t->fd from here on is it. */
 bly_status bly_target_begin(bly_target *t);

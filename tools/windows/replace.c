@@ -121,6 +121,14 @@ bly_status bly_target_open(const char *path, bly_wait *wait, void *wait_ctx,
     return BLY_OK;
 }
 
+bly_status bly_target_open_file(const char *path, bly_wait *wait,
+                                void *wait_ctx, bly_target *t)
+{
+    (void)path, (void)wait, (void)wait_ctx;
+    *t = (bly_target){ .name = path, .lock = -1, .fd = -1, .dir = -1 };
+    return bly_fail(BLY_ENOTSUP, "Windows has no descriptors of folders");
+}
+
 /* The draft's whole name is the target's with an ending: t->draft has that. */
 static void draft_path(const bly_target *t, char out[PATH_MAX])
 {
@@ -152,7 +160,20 @@ static void draft_drop(bly_target *t)
 bly_status bly_target_commit(bly_target *t)
 {
     char path[PATH_MAX];
-    int err = fsync(t->fd) ? errno : 0;
+    int err = 0;
+    if (t->swap && t->swap->finish && !t->swap->finish(t->swap->ctx, t->fd))
+        err = errno;
+    if (!err && fsync(t->fd))
+        err = errno;
+    if (!err && t->swap && t->swap->same) {
+        const int old = bly_fd_open(t->path, O_RDONLY);
+        const bool same = t->swap->same(t->swap->ctx, old, false);
+        if (old >= 0)
+            close(old);
+        if (!same)
+            return bly_fail(
+                BLY_EBUSY, "%s: changed meanwhile, and left as it is", t->name);
+    }
     draft_path(t, path);
     close(t->fd);
     t->fd = -1;
