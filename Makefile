@@ -118,10 +118,11 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-APP_SRC  := $(sort $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c apps/*/*.c workbench/*.c)))
+IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c))
+APP_SRC  := $(sort $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard apps/*/*.c workbench/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
-TESTS    := $(TEST_SRC:tests/%.c=%)
+UNITS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
 FUZZERS  := $(FUZZ_SRC:fuzz/%.c=%)
 BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(if $(LEVELDB),,bench/leveldb.c),$(sort $(wildcard bench/*.c))))
@@ -138,7 +139,7 @@ PYTHON := $(if $(PYTHON_INCLUDE),$(B)/python/.done)
 ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
-.PHONY: all help lib demo test test-full soak faults errors msan check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
+.PHONY: all help lib demo test test-quick core test-full soak faults errors msan check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
         vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
@@ -199,10 +200,10 @@ $(B)/$(1)/tests/test_dedup_stages: $(patsubst %,$(B)/$(1)/apps/dedup/%.o,bands c
     sorter store)
 $(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: \
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
-$(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard io/*.c))
+$(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(IO_SRC:%.c=$(B)/$(1)/%.o)
 $(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
 $(B)/$(1)/tests/test_traffic_scan: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,automaton key reassembly scan scan_classes scan_front scan_groups scan_rules) \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+    $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)
 $(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie spie_file)
@@ -211,13 +212,13 @@ $(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward ipv6 m
 $(B)/$(1)/tests/test_net_state: $(patsubst %,$(B)/$(1)/apps/%.o,net/cast net/caster net/ipv6 net/mld net/seek net/sliced \
     overlay/frame overlay/service)
 $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make marks sliced) \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+    $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_table_hash: $(B)/$(1)/io/table_hash.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
 $(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index frame gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+    $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_gossip: TEST_LIBS = $(PKG_LIBS)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
@@ -248,7 +249,7 @@ $(eval $(call variant,counted,$(CLANG),$(SAN) -fsanitize=address$(comma)undefine
 $(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
 # Finds memory that is read before it is written, and must be told what other libraries have written: msan_known.c.
 $(eval $(call variant,msan,$(CLANG),$(SAN) -fsanitize=memory,))
-$(B)/msan/bloomery $(TESTS:%=$(B)/msan/tests/%): $(B)/msan/tests/msan_known.o
+$(B)/msan/bloomery $(UNITS:%=$(B)/msan/tests/%): $(B)/msan/tests/msan_known.o
 # An assertion that cannot fail is no branch: NDEBUG.
 $(eval $(call variant,coverage,$(CLANG),-O1 -gline-tables-only -DBLY_TESTING -DNDEBUG \
     -fprofile-instr-generate -fcoverage-mapping,))
@@ -563,16 +564,24 @@ demo: ## on a fresh Debian: install what is missing, build, and show it
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/demo $(B)/bloomery
 
-test: ## every test there is; at the end what was skipped, and why
-	@tools/setup test
-	@mkdir -p $(B) && tools/captures $(B)
-	@$(MAKE) --no-print-directory -j2 all programs WERROR=-Werror
-	@tools/run-tests $(B)
+# TESTS names groups of tools/run-tests. Those of the core need the compiler, cmocka and pytest, and nothing else is
+# installed or built for them.
+TESTS =
+OF_THE_CORE = $(and $(TESTS),$(if $(filter-out core quick,$(TESTS)),,yes))
+test: ## every test there is, at the end what was skipped, and why; TESTS=core: library and command, of few packages
+	@tools/setup $(if $(OF_THE_CORE),core,test)
+	$(if $(OF_THE_CORE),,@mkdir -p $(B) && tools/captures $(B))
+	@$(MAKE) --no-print-directory -j2 $(if $(OF_THE_CORE),core,all programs) WERROR=-Werror
+	@tools/run-tests $(B) $(TESTS)
+test-quick: ## what may be run every ten minutes: the core without what takes long (two minutes)
+	@$(MAKE) --no-print-directory -j2 core WERROR=-Werror
+	@tools/run-tests $(B) quick
+core: $(B)/bloomery $(UNITS:%=$(B)/plain/tests/%) ## build what TESTS=core runs
 
 FAULTS   = $(addprefix $(B)/tests/,disk_tracer failing_malloc.so jumping_clock.so meanwhile.so no_network.so)
 
 # All that tools/run-tests runs.
-PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
+PROGRAMS = $(UNITS:%=$(B)/plain/tests/%) $(UNITS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
     $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
 programs: $(PROGRAMS) cross js web ## build all that the tests run
@@ -605,7 +614,7 @@ errors: ## error paths of every verb and option with sanitizers, and under valgr
 # The library, and those parts of the command that have unit tests.
 msan: ## unit tests with the memory sanitizer
 	@tools/setup test
-	@$(MAKE) --no-print-directory -j2 $(TESTS:%=$(B)/msan/tests/%)
+	@$(MAKE) --no-print-directory -j2 $(UNITS:%=$(B)/msan/tests/%)
 	@tools/run-tests $(B) msan
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
@@ -631,7 +640,7 @@ test-full: all $(patsubst %,$(B)/plain/tests/%,test_laws test_laws_random test_r
 
 check: ## the sanitizer runs alone
 	@tools/setup test
-	@$(MAKE) --no-print-directory -j2 $(TESTS:%=$(B)/asan/tests/%) \
+	@$(MAKE) --no-print-directory -j2 $(UNITS:%=$(B)/asan/tests/%) \
 	    $(B)/tsan/tests/test_threads
 	@tools/run-tests $(B) sanitizers
 
@@ -641,7 +650,7 @@ COVERAGE_FLOOR = 95
 coverage: ## which branches of src/ no test takes (ten minutes)
 	@tools/setup coverage
 	@$(MAKE) --no-print-directory -j2 all $(B)/coverage/bloomery \
-	    $(TESTS:%=$(B)/coverage/tests/%)
+	    $(UNITS:%=$(B)/coverage/tests/%)
 	@tools/coverage $(B) $(COVERAGE_FLOOR)
 
 # Every fuzzer twice: to search, in $(B)/fuzzer; and to read its corpus again in make test, in $(B)/replay, which
@@ -780,7 +789,7 @@ $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 $(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
 $(B)/bench/scan_rows: $(patsubst %,$(B)/release/apps/traffic/%.o,scan scan_front scan_groups scan_classes automaton)
 $(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,call chord chord_2001 chord_client chord_join chord_store \
-    chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
+    chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(IO_SRC))
 $(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
 
 -include $(BENCH:=.d)

@@ -123,11 +123,16 @@ static void page_add(struct page *page, const struct figure_run *run)
     if (!page->to)
         return;
     const struct figure *f = run->figure;
+    fprintf(page->to, "\n## %s\n\n", f->title);
+    if (f->tabled)
+        figure_page_table(page->to, run);
+    else
+        fprintf(page->to, "![%s](%s.svg)\n", f->title, f->name);
     fprintf(page->to,
-            "\n## %s\n\n![%s](%s.svg)\n\n%s\n\n*%s* Values: "
-            "[%s.csv](%s.csv), %zu of %zu in their bands.\n",
-            f->title, f->title, f->name, f->about, f->source, f->name, f->name,
-            run->njudged - run->nfailed, run->njudged);
+            "\n%s\n\n*%s* Values: [%s.csv](%s.csv), %zu of %zu in their "
+            "bands.\n",
+            f->about, f->source, f->name, f->name, run->njudged - run->nfailed,
+            run->njudged);
     if (run->notes) {
         fputc('\n', page->to);
         for (const char *at = run->notes; *at; at = strchr(at, '\n') + 1)
@@ -223,7 +228,7 @@ static const struct opt figures_options[] = {
     FLAG("list", 0, figures_args.list, "only list the figures"),
     { "output", 'o', OPT_TEXT, &figures_args.out, "DIR",
       "write NAME.csv and NAME.svg into this folder, and a page, index.md, if "
-      "all figures are run" },
+      "all figures are run; figures that are mere tables have no NAME.svg" },
     { "out", 0, OPT_TEXT, &figures_args.out, "DIR", "the same" },
     FLAG("quick", 0, figures_args.quick,
          "smaller sets and fewer points: ten seconds for all (the default)"),
@@ -248,8 +253,8 @@ const struct command cmd_figures = {
     .summary = "redraw the figures of the papers from real runs",
     .about = "Runs experiments with the library and prints what is expected, "
              "what was measured, and the band in which a measured value is "
-             "accepted. With --out, each figure also becomes a CSV file and a "
-             "picture (SVG).\n\n"
+             "accepted. With --out, each figure also becomes a CSV file and, "
+             "where there is something to see, a picture (SVG).\n\n"
              "The exit status is 0 if every value lies in its band, 1 if one "
              "does not, and 2 after an error.",
     .options = figures_options,

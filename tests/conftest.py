@@ -6,7 +6,9 @@ folder, where the sanitizer builds are.
 import json
 import os
 import pathlib
+import random
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -29,6 +31,21 @@ os.environ.setdefault("MALLOC_PERTURB_", "165")
 PATIENCE = 3600
 # The same for a server that was told to end: then it is killed.
 GRACE = 20
+
+
+def free_port():
+    """A port of 127.0.0.1 that is free now, and the one 10000 above it, which
+    servers of a cluster want too. Both lie below those that the system gives
+    to connections, which might take them before the server does."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 22000)
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(("127.0.0.1", port))
+                other.bind(("127.0.0.1", port + 10000))
+                return port
+            except OSError:
+                continue
 
 
 class Result:

@@ -73,6 +73,7 @@ class Panel:
     """A plot, or one of several below each other."""
 
     def __init__(self, element, down):
+        self.down = down
         self.texts = [Text(t, down) for t in element.findall(SVG + "text")]
         self.series = {}  # name: the element
         for g in element.findall(SVG + "g"):
@@ -97,6 +98,34 @@ class Panel:
         up = [t for t in self.texts if t.kind == "e" and not t.turned and
               abs(t.right - left + 7) < 0.1]
         return across, up
+
+    def places(self, name):
+        """Where a series is drawn: the corners of its lines and bars, and the
+        beginnings of its markers, which are at most 6 away from their middle;
+        with that distance."""
+        for path in self.series[name].iter(SVG + "path"):
+            kinds = path.get("class", "").split()
+            slack = 6 if {"dot", "open", "hit"} & set(kinds) else 0.5
+            x = y = None
+            for letter, numbers in re.findall(r"([A-Za-z])([^A-Za-z]*)",
+                                              path.get("d")):
+                at = [float(n) for n in numbers.split()]
+                if letter in "ML":
+                    x, y = at
+                elif letter == "H":
+                    x, = at
+                elif letter == "V":
+                    y, = at
+                else:
+                    continue
+                yield x, y + self.down, slack
+
+    def markers(self, name):
+        """How many measured points of a series are seen: markers, bars, and
+        what shows a value when pointed at."""
+        return sum(1 for path in self.series[name].iter(SVG + "path")
+                   if path.get("class").rstrip("12") in
+                   ("dot", "open", "hit", "bar"))
 
     def legend(self):
         """What says which line is which, and all other words beside the plot:

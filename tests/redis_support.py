@@ -10,12 +10,11 @@ import os
 import pathlib
 import platform
 import shutil
-import socket
 import subprocess
 import time
 
 import pytest
-from conftest import GRACE, PATIENCE
+from conftest import GRACE, PATIENCE, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BLY_BUILD", ROOT / "build")).resolve()
@@ -59,19 +58,8 @@ needs_server = pytest.mark.skipif(
     reason="redis-server, python3-redis or build/bloomery.so is not there")
 
 
-def free_port():
-    """A port that is free now, and whose cluster bus port is too."""
-    while True:
-        with socket.socket() as s, socket.socket() as bus:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-            if port > 55000:
-                continue
-            try:
-                bus.bind(("127.0.0.1", port + 10000))
-            except OSError:
-                continue
-            return port
+class PortTaken(RuntimeError):
+    """By another process, since it was found to be free."""
 
 
 class Server:
@@ -90,10 +78,16 @@ class Server:
             "--loadmodule", str(module), *map(str, module_args)]
         self.config = [] if config is None else [str(config)]
         self.process = None
-        self.start()
+        while self.process is None:
+            try:
+                self.start()
+            except PortTaken:
+                self.port, self.process = free_port(), None
 
     def start(self):
+        """The first time and, after its end, again on the same port."""
         log = open(self.folder / "log", "ab")
+        before = log.tell()
         env = {**os.environ, **(sanitizers() if self.sanitized else {})}
         self.process = subprocess.Popen(
             [SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1",
@@ -106,12 +100,14 @@ class Server:
         while time.monotonic() < end:
             try:
                 self.r.ping()
-                return
-            except redis.exceptions.BusyLoadingError:
+                if self.r.info("server")["process_id"] == self.process.pid:
+                    return
+            except redis.exceptions.ConnectionError: # or it is still loading
                 pass
-            except redis.exceptions.ConnectionError:
-                if self.process.poll() is not None:
-                    raise RuntimeError(self.log()[-2000:]) from None
+            if self.process.poll() is not None:
+                said = self.log()[before:][-2000:]
+                raise (PortTaken if "Address already in use" in said
+                       else RuntimeError)(said)
             time.sleep(0.05)
         raise RuntimeError("the server does not answer: " + self.log()[-2000:])
 

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from conftest import GRACE, PATIENCE
+from conftest import GRACE, PATIENCE, free_port
 
 SQUID = shutil.which("squid") or shutil.which("squid", path="/usr/sbin")
 
@@ -28,11 +28,6 @@ def shared_memory():
     except OSError:
         return False
 number = itertools.count()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 def wait_until(true, seconds=PATIENCE, every=0.1):

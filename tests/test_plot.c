@@ -428,6 +428,33 @@ static void ends_can_be_fixed(void **state)
     assert_true(has_text("\xe2\x88\x92"
                          "50"));
 
+    /* An end that was left zero, behind the one that is fixed, is free: the
+     * axis was once from 0 to 1, and empty. Of four points one is below. */
+    s.style = PLOT_POINTS;
+    p.x = (struct plot_axis){ 0 };
+    p.y = (struct plot_axis){ .min = 1 };
+    draw_page(&p);
+    assert_int_equal(times_drawn("<path class=\"dot\""), 3);
+    place_of("20", &x, &y);
+    struct plot_point below[] = { { .x = 1, .y = -3 }, { .x = 2, .y = -8 } };
+    struct plot_series t = { .points = below,
+                             .npoints = 2,
+                             .style = PLOT_POINTS };
+    struct plot q = picture_of(&t, 1);
+    q.y = (struct plot_axis){ .max = -1 };
+    draw_page(&q);
+    assert_int_equal(times_drawn("<path class=\"dot\""), 2);
+
+    /* What is expected at one point alone is seen, too. */
+    const struct plot_point lone = { .x = 1.5, .y = -5 };
+    t.expected = &lone;
+    t.nexpected = 1;
+    draw_page(&q);
+    const char *drawn = strstr(page, "<g class=\"s ");
+    drawn = strstr(drawn, "<path class=\"line d2\" d=\"M");
+    assert_true(strcspn(drawn, "H") < strcspn(drawn, "/"));
+    s.style = PLOT_LINE;
+
     /* The wrong way round, and nonsense on a log axis. */
     p.y = (struct plot_axis){ .min = 8, .max = 2 };
     draw_page(&p);

@@ -8,7 +8,7 @@ import threading
 import pytest
 from conftest import PATIENCE, PROGRAM, ROOT, run
 from redis_support import (
-    Cluster, Server, free_port, needs_server, redis, wait_for)
+    Cluster, Server, needs_server, redis, wait_for)
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.bly"))
 
@@ -51,7 +51,7 @@ class Proxy:
 
     def __init__(self, port, limit, then):
         self.target, self.left, self.then = port, limit, then
-        self.listener = socket.create_server(("127.0.0.1", free_port()))
+        self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -211,12 +211,14 @@ def test_wrong_types_and_missing_keys(trouble, server, at):
 
 
 def test_no_server_there(trouble, filter_file):
-    port = free_port()
-    for words in (["load", "f.bly", "k"], ["dump", "k", "g.bly"],
-                  ["has", "k", "x"], ["add", "k", "x"], ["bench"],
-                  ["build", "k", "x"], ["has", "--cluster", "k", "x"]):
-        trouble("redis", *words, "--port", port,
-                says=[f"127.0.0.1:{port}", "refused", "--port"])
+    with socket.socket() as held: # nobody else gets the port, or listens there
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        for words in (["load", "f.bly", "k"], ["dump", "k", "g.bly"],
+                      ["has", "k", "x"], ["add", "k", "x"], ["bench"],
+                      ["build", "k", "x"], ["has", "--cluster", "k", "x"]):
+            trouble("redis", *words, "--port", port,
+                    says=[f"127.0.0.1:{port}", "refused", "--port"])
 
 
 def test_a_server_without_the_module(trouble, filter_file, tmp_path):

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import pytest
+import redis_support
 from redis_support import MODULE, ROOT, Server, needs_server, redis
 from test_redis_life import digests, fill
 
@@ -93,3 +94,15 @@ def test_a_server_that_has_categories(tmp_path, less):
                            "write bly"):
             assert categories in told
         use_all(s)
+
+
+def test_a_port_that_another_test_took(tmp_path, monkeypatch):
+    """A test talks to its own server, not to the one that has the port."""
+    with Server(tmp_path / "a") as a:
+        ports = iter([a.port])
+        free_port = redis_support.free_port
+        monkeypatch.setattr(redis_support, "free_port",
+                            lambda: next(ports, None) or free_port())
+        with Server(tmp_path / "b") as b:
+            assert a.port != b.port
+            assert b.r.info("server")["process_id"] == b.process.pid

@@ -360,7 +360,8 @@ def test_damaged(bly, strings, tmp_path):
 
 def test_an_interface(strings, tmp_path):
     """A string in packets on the loopback of a namespace of its own, sent until
-    it is found."""
+    it is found. Both are told to end when they catch the signal: before, it
+    would end them without a result."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     script = f"""

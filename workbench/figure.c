@@ -1,7 +1,8 @@
 /*
  * figure.c - the points of a figure: noted, judged, printed, drawn
  *
- * A figure's files are NAME.csv, every point with its band, and NAME.svg.
+ * A figure's files are NAME.csv, every point with its band, and NAME.svg,
+ * unless the page has its values as a table.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -291,6 +292,27 @@ static void print_table(const struct figure_run *run)
            run->njudged - run->nfailed, run->njudged);
 }
 
+void figure_page_table(FILE *to, const struct figure_run *run)
+{
+    char text[24];
+    fprintf(to, "| | %s | expected | measured | accepted |\n",
+            run->x.label ? run->x.label : "");
+    fputs("| --- | ---: | ---: | ---: | ---: |\n", to);
+    for (size_t i = 0; i < run->nseries; i++)
+        for (size_t k = 0; k < run->series[i].npoints; k++) {
+            const struct figure_point *const p = &run->series[i].points[k];
+            fprintf(to, "| %s", run->series[i].name);
+            for (size_t v = 0; v < 3; v++)
+                fprintf(to, " | %s",
+                        show_value(v == 0   ? p->x
+                                   : v == 1 ? p->expected
+                                            : p->measured,
+                                   text, sizeof text));
+            fprintf(to, " | %s to ", show_value(p->low, text, sizeof text));
+            fprintf(to, "%s |\n", show_value(p->high, text, sizeof text));
+        }
+}
+
 const struct field figure_fields[] = {
     FIELD(struct figure, name, NONE, "its name"),
     FIELD(struct figure, title, NONE, "its title"),
@@ -298,6 +320,8 @@ const struct field figure_fields[] = {
           "what it redraws, or where the formula stands"),
     FIELD(struct figure, machine, NONE,
           "whether it measures the machine, so that no two runs agree"),
+    FIELD(struct figure, tabled, NONE,
+          "whether it is a table of the page instead of a picture"),
     { 0 },
 };
 
@@ -483,7 +507,7 @@ static bool figure_save(const struct figure_run *run, const char *folder)
     }
     bool (*const draw)(const struct figure_run *, const char *) =
         run->figure->draw ? run->figure->draw : save_picture;
-    ok = ok && draw(run, svg);
+    ok = ok && (run->figure->tabled || draw(run, svg));
     free(csv);
     free(svg);
     return ok;

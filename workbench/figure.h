@@ -18,7 +18,9 @@
  *     }
  *
  * The picture follows from the points: what is expected is a dashed line, what
- * was measured stands on it as markers of the same colour.
+ * was measured stands on it as markers of the same colour. Where there is no
+ * curve to see (two cases that are compared, or values that are all 1), a
+ * figure is tabled instead.
  *
  * Adding a figure: a function and a row `const struct figure figure_NAME` in a
  * figure_*.c, and X(NAME) below. Everything random comes from run->seed, so
@@ -113,6 +115,7 @@ struct figure {
     const char *source; /* what it redraws, or where the formula stands */
     const char *about;  /* what one sees, for docs/figures/index.md */
     bool machine;       /* it measures time or malloc: no two runs agree */
+    bool tabled; /* a few values, which the page has as a table: no SVG */
     void (*run)(struct figure_run *run);
 
     /* Draw another picture than that of the points; false after a message.
@@ -221,6 +224,9 @@ double figure_clock(void);
 uint64_t figure_random(uint64_t *at);
 
 /* --------------------------------------------------------------- results */
+
+/* Every value as a table of Markdown. */
+void figure_page_table(FILE *to, const struct figure_run *run);
 
 /* Run one, print its table (or an object), and write its files into folder
  * unless that is NULL. False where a file could not be written or the run

@@ -394,6 +394,18 @@ static void draw_levels(struct picture *p, const struct plot_series *s,
                 x + l->shift - l->width * 0.7, y, l->width * 1.4);
 }
 
+/* What is expected at one point alone, where a line would have no length: as
+ * long as in the legend, within the plot. */
+static void draw_lone(struct picture *p, const struct plot_point *expected)
+{
+    double x, y;
+
+    if (!plot_locate(p, expected, &x, &y))
+        return;
+    const double from = fmax(p->left, x - 12), to = fmin(p->right, x + 12);
+    svg(p->svg, "<path class=\"line d2\" d=\"M%n %nH%n\"/>\n", from, y, to);
+}
+
 /* Markers, what only tooltips see, and the lone points of lines, which would
  * otherwise not be seen at all. Not clipped: a marker is drawn whole or, with
  * its middle outside, not at all. */
@@ -465,7 +477,9 @@ static void draw_layer(struct picture *p, enum layer layer)
             break;
         case LINES:
             draw_clip_start(p);
-            if (s->nexpected)
+            if (s->nexpected == 1)
+                draw_lone(p, s->expected);
+            else if (s->nexpected)
                 draw_line(p, s->expected, s->nexpected, PLOT_LINE, PLOT_DASHED);
             if (l->line && s->npoints)
                 draw_line(p, s->points, s->npoints, s->style, l->dash);

@@ -51,7 +51,9 @@ struct plot_axis {
     enum plot_format format;
 
     /* The ends of the axis. NAN is automatic; so are both when they are
-     * equal, hence when left zero. A fixed end cuts what lies beyond. */
+     * equal, hence when left zero; and so is one that was left zero while the
+     * other lies beyond it: .min = 1 alone is a floor, .max = -1 a ceiling. A
+     * fixed end cuts what lies beyond. */
     double min, max;
 
     bool reversed; /* the larger values left, or at the bottom */

@@ -160,7 +160,11 @@ static struct range fixed_ends(const struct plot_axis *a)
 
     if (min == max)
         min = max = NAN;
-    if (min > max) {
+    if (min > max && max == 0) {
+        max = NAN;
+    } else if (min > max && min == 0) {
+        min = NAN;
+    } else if (min > max) {
         min = a->max;
         max = a->min;
     }
