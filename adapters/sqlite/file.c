@@ -95,7 +95,9 @@ static int file_filter(sqlite3_vtab_cursor *cursor, int number,
     const char *const path = (const char *)sqlite3_value_text(argv[0]);
     if (!path)
         return SQLITE_OK;
-    const bly_access how = { .blind = true, .checking = BLY_CHECK_ALL };
+    bly_access how = heap_limits();
+    how.blind = true;
+    how.checking = BLY_CHECK_ALL;
     const char *bad = sql_no_pipe(path);
     if (!bad)
         bad = sql_told(bly_map(path, &how, &c->f));

@@ -69,7 +69,8 @@ static struct held *held_file(struct connection *c, const char *path,
         return NULL;
     }
     h->refs = 1;
-    *why = sql_file_open(&c->files, path, &h->file);
+    const bly_access limits = heap_limits();
+    *why = sql_file_open(&c->files, path, &limits, &h->file);
     if (*why) {
         held_drop(h);
         return NULL;
@@ -109,7 +110,8 @@ static struct held *held_blob(struct connection *c, bly_bytes bytes,
         return NULL;
     }
     h->refs = 1;
-    *why = sql_value_load(bytes.ptr, bytes.len, NULL, &h->value);
+    const bly_access limits = heap_limits();
+    *why = sql_value_load(bytes.ptr, bytes.len, &limits, &h->value);
     if (!*why && !h->value.filter)
         *why = SQL_SKETCH_ASKED;
     if (*why) {
@@ -277,14 +279,17 @@ static void fn_info(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     char *json = NULL;
     const char *bad = "bly_info() takes a blob, or the path of a file";
+    const bly_access limits = heap_limits();
     (void)n;
     if (is_null(argv[0]))
         return;
     if (sqlite3_value_type(argv[0]) == SQLITE_BLOB) {
         const void *const bytes = sqlite3_value_blob(argv[0]);
-        bad = sql_info(bytes, (size_t)sqlite3_value_bytes(argv[0]), &json);
+        bad = sql_info(bytes, (size_t)sqlite3_value_bytes(argv[0]), &limits,
+                       &json);
     } else if (sqlite3_value_type(argv[0]) == SQLITE_TEXT) {
-        bad = sql_info_file((const char *)sqlite3_value_text(argv[0]), &json);
+        bad = sql_info_file((const char *)sqlite3_value_text(argv[0]), &limits,
+                            &json);
     }
     result_json(ctx, bad, json);
 }
@@ -326,11 +331,12 @@ static void fn_likeness(sqlite3_context *ctx, int n, sqlite3_value **argv)
                           "filters");
         return;
     }
-    const void *const a = sqlite3_value_blob(argv[0]);
-    const void *const b = sqlite3_value_blob(argv[1]);
-    const char *const bad =
-        sql_likeness(a, (size_t)sqlite3_value_bytes(argv[0]), b,
-                     (size_t)sqlite3_value_bytes(argv[1]), &like);
+    const bly_bytes a = { sqlite3_value_blob(argv[0]),
+                          (size_t)sqlite3_value_bytes(argv[0]) };
+    const bly_bytes b = { sqlite3_value_blob(argv[1]),
+                          (size_t)sqlite3_value_bytes(argv[1]) };
+    const bly_access limits = heap_limits();
+    const char *const bad = sql_likeness(a, b, &limits, &like);
     if (bad)
         result_wrong(ctx, bad);
     else
@@ -345,9 +351,10 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **argv)
     (void)n;
     if (is_null(argv[0]))
         return;
+    const bly_access limits = heap_limits();
     const char *const bad =
         sqlite3_value_type(argv[0]) == SQLITE_TEXT
-            ? sql_value_open((const char *)sqlite3_value_text(argv[0]), NULL,
+            ? sql_value_open((const char *)sqlite3_value_text(argv[0]), &limits,
                              &v)
             : "bly_load() takes the path of a file";
     if (bad)
@@ -371,7 +378,8 @@ static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
     const void *const bytes = sqlite3_value_blob(argv[0]);
     const size_t size = (size_t)sqlite3_value_bytes(argv[0]);
     const char *const path = (const char *)sqlite3_value_text(argv[1]);
-    const char *bad = sql_value_load(bytes, size, NULL, &v);
+    const bly_access limits = heap_limits();
+    const char *bad = sql_value_load(bytes, size, &limits, &v);
     if (!bad)
         bad = sql_value_save(&v, path, NULL);
     if (bad)

@@ -85,7 +85,8 @@ static int table_load(struct table *t)
         t->version = sqlite3_column_int64(s, 0);
         const void *const bytes = sqlite3_column_blob(s, 1);
         const size_t n = (size_t)sqlite3_column_bytes(s, 1);
-        if (bly_load(bytes, n, NULL, &t->f))
+        const bly_access limits = heap_limits();
+        if (bly_load(bytes, n, &limits, &t->f))
             rc = table_fail(t, bly_error());
     }
     sqlite3_finalize(s);
