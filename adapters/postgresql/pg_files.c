@@ -236,6 +236,8 @@ static struct reading ask(FunctionCallInfo fcinfo, bly_key_type type,
                           reading_call *call)
 {
     const char *bad;
+    if (!fcinfo->flinfo->fn_extra)
+        pgb_check_equality(fcinfo, 1, type);
     struct asked_file *const a = asked_file(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     struct reading r = { .file = a->file, .key = &key };
