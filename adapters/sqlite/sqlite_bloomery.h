@@ -88,6 +88,10 @@ static inline const char *key_of(sqlite3_value *value, struct sql_key *key)
     return key->bytes.ptr || !key->bytes.len ? NULL : "out of memory";
 }
 
+/* Text as the path of a file. What stands behind a NUL would be another file's
+ * name. NULL, and why. */
+const char *path_of(sqlite3_value *value, const char **why);
+
 void result_wrong(sqlite3_context *ctx, const char *why);
 
 /* A filter in it is freed. */

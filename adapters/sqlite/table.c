@@ -421,8 +421,10 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv,
     if (sqlite3_value_type(argv[0]) != SQLITE_NULL)
         return table_fail(t, "a key cannot become another; right: DELETE and "
                              "INSERT");
-    if (sqlite3_value_type(argv[2]) == SQLITE_NULL)
-        return table_fail(t, "NULL is no key");
+    if (sqlite3_value_type(argv[2]) == SQLITE_NULL) {
+        *rowid = 0; /* skipped, as by the aggregates */
+        return SQLITE_OK;
+    }
     const char *bad = key_of(argv[2], &key);
     if (!bad)
         bad = sql_add(t->f, &key);
