@@ -3,7 +3,9 @@
 Here are the command and SQLite. tests/test_redis_import.py has BLY.IMPORT,
 tests/test_spie.c the digests of traffic.
 """
+import ctypes
 import sqlite3
+import struct
 import subprocess
 import sys
 
@@ -67,14 +69,47 @@ def test_join_serve(files):
     assert status == 0 and peak - least > MUCH
 
 
+def xxh3(data):
+    """As the library has it."""
+    library = ctypes.CDLL(str(BUILD / "libbloomery.so"))
+    library.bly_hash.restype = ctypes.c_uint64
+    hasher = struct.pack("<IIQQQ", 1, 0, 0, 0, 0)
+    return library.bly_hash(hasher, data, ctypes.c_size_t(len(data)))
+
+
+def with_filter(table, f):
+    """A table, with another filter and the sums made right."""
+    body, footer = table[:-96], table[-96:]
+    words = list(struct.unpack("<11Q", footer[:88]))
+    at, last = words[5], words[6]
+    body = body[:at] + f + body[last:]
+    words[6] = at + len(f)
+    words[8] = xxh3(f)
+    words[10] = xxh3(struct.pack("<10Q", *words[:10]))
+    return body + struct.pack("<11Q", *words) + footer[88:]
+
+
 def test_table(files):
-    """One that the reader's bound would refuse is not built."""
+    """One with a large filter is refused, and is not built either."""
     rows = b"".join(b"%d\tx\n" % i for i in range(200))
+    build = PROGRAM, "table", "build", "-k", "compressed"
+    subprocess.run([*build, "-q", "-o", "t.blt"], cwd=files, input=rows,
+                   check=True)
+    table = (files / "t.blt").read_bytes()
+    for name in "small", "big":
+        (files / f"{name}.blt").write_bytes(
+            with_filter(table, (files / f"{name}.bly").read_bytes()))
+    get = PROGRAM, "table", "get"
+    status, said, least = measured(files, *get, "small.blt", "7")
+    assert status == 0 and "x" in said
+    status, said, peak = measured(files, *get, "big.blt", "7")
+    assert status == 2 and "more than 1024 bits per key" in said
+    assert peak - least < MUCH
     built = subprocess.run(
-        [PROGRAM, "table", "build", "-k", "compressed", "-p", "0.000001",
-         "-O", "memory=1000000", "-o", "t.blt"], cwd=files, input=rows, capture_output=True)
+        [*build, "-p", "0.000001", "-O", "memory=1000000", "-o", "no.blt"],
+        cwd=files, input=rows, capture_output=True)
     assert built.returncode == 2 and b"1024 bits per key" in built.stderr
-    assert not (files / "t.blt").exists()
+    assert not (files / "no.blt").exists()
 
 
 SQLITE = """
