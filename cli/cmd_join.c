@@ -100,7 +100,8 @@ const struct command cmd_join = {
         "What does not fit into --memory goes to a temporary file without a "
         "name, which is gone when the command ends, however it does. The "
         "filter is not part of --memory; it takes about 10 bits per key at "
-        "1 %.\n\n"
+        "1 %. With --serve, --memory is what the filter that comes may "
+        "take.\n\n"
         "The exit status is 0, and 2 after an error.",
     .options = join_options,
     .examples = join_examples,

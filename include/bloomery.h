@@ -799,9 +799,11 @@ BLY_SIZED(void, bly_peek, bly_stats, (const bly_filter *f, bly_stats *out),
  * note, and pairs of a name and a value, at most 3696 bytes in all. It is
  * written with the filter and inherited by whatever is made from it: clones,
  * conversions, folds. A union or intersection keeps the metadata of its
- * destination; if the destination does not know the type of its keys, it takes
- * over that of the source. bly_equal() and bly_version_id() ignore metadata,
- * and a delta does not carry it.
+ * destination; an empty destination that does not know the type of its keys
+ * takes over that of the source. One that holds keys of unknown type combines
+ * only with its like and with bytes, since queries of another type would miss
+ * keys: state the type first, with bly_set_keying(). bly_equal() and
+ * bly_version_id() ignore metadata, and a delta does not carry it.
  *
  * Setting fails with BLY_EREADONLY for a mapped filter, with BLY_ERANGE if
  * there is too much of it, and with BLY_EINVAL for text that is not one line of

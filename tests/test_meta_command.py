@@ -152,16 +152,25 @@ def test_types_are_not_mixed(files):
     status, _, err = run(files, "compare", "text-blocked.bly",
                          "uint64-blocked.bly")
     assert status == 2 and "text" in err and "uint64" in err
-    # What says nothing goes with anything.
+    # Asked as integers, the texts of a file that says nothing would be missed;
+    # and asked as folded text, those that are not folded.
     assert run(files, "note", "text-blocked.bly", "--keys", "unknown")[0] == 0
-    assert run(files, "merge", "-o", "m.bly", "text-blocked.bly",
-               "int64-blocked.bly")[0] == 0
-    assert info(files, "m.bly")["key_type"] == "int64"
-    # But for keys that were folded: those that were not would be missed.
     run(files, "build", "-i", "-n", "100", "-o", "folded.bly", "n.txt")
-    status, _, err = run(files, "merge", "-o", "m2.bly", "text-blocked.bly",
-                         "folded.bly")
-    assert status == 2 and "does not say what its keys are" in err
+    run(files, "build", "-n", "100", "-o", "other.bly", "n.txt")
+    for typed in ("int64-blocked.bly", "uint64-blocked.bly", "other.bly",
+                  "folded.bly"):
+        for command in ("merge", "intersect"):
+            for pair in (("text-blocked.bly", typed),
+                         (typed, "text-blocked.bly")):
+                status, _, err = run(files, command, "-o", "m.bly", *pair)
+                assert status == 2 and "does not say what its keys are" in err
+                assert not (files / "m.bly").exists()
+        assert run(files, "compare", "text-blocked.bly", typed)[0] == 2
+    # Once both say the same, they go together.
+    assert run(files, "note", "text-blocked.bly", "--keys", "text")[0] == 0
+    assert run(files, "merge", "-o", "m.bly", "text-blocked.bly",
+               "other.bly")[0] == 0
+    assert run(files, "has", "-q", "m.bly", "7")[0] == 0
 
 
 def test_notes(files):

@@ -738,3 +738,53 @@ def test_regression_scripts(server):
         capture_output=True, text=True, cwd=server.files, timeout=PATIENCE, check=False)
     diffs = server.files / "regression.diffs"
     assert done.returncode == 0, done.stdout + done.stderr + (diffs.read_text() if diffs.exists() else "")
+
+
+# ---------------------------------------------------------------- equality
+
+ASKED = "SELECT count(*) FROM b WHERE bly_has((SELECT bly_agg({0}) FROM a), {0})"
+
+
+def people(db, type_):
+    rows(db, f"CREATE TABLE a(email {type_}); CREATE TABLE b(email {type_})")
+    rows(db, "INSERT INTO a VALUES ('Ann'), ('bob'), ('CARL')")
+    rows(db, "INSERT INTO b VALUES ('ann'), ('bob'), ('carl')")
+
+
+def test_text_that_is_equal_has_equal_bytes_or_is_refused(db, tmp_path):
+    """A plain join finds three rows; with a filter it must not be fewer."""
+    rows(db, "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    people(db, "text COLLATE nocase")
+    assert one(db, "SELECT count(*) FROM a JOIN b USING (email)") == 3
+    path = str(tmp_path / "f.bly")
+    for sql in (ASKED.format("email"), "SELECT bly_agg(email, 'blocked') FROM a", "SELECT bly_hll_agg(email) FROM a",
+                "SELECT bly_minhash_agg(email) FROM a", "SELECT bly_topk_agg(email, 3) FROM a",
+                "SELECT bly_agg('x') @> email FROM a GROUP BY email", "SELECT bly_count(bly_agg('x'), email) FROM a GROUP BY email",
+                "SELECT bly_get(bly_agg('x'), email) FROM a GROUP BY email"):
+        fails(db, sql, says='"nocase"', hint='lower(x) COLLATE "C"')
+    assert one(db, ASKED.format('lower(email) COLLATE "C"')) == 3
+    assert one(db, ASKED.format('(email COLLATE "C")')) == 1, "who says so means the bytes"
+    fails(db, f"SELECT bly_has('{path}', email) FROM a", says='"nocase"')
+
+
+def test_citext(database):
+    db = database("folded", extension="CREATE EXTENSION bloomery; CREATE EXTENSION citext")
+    people(db, "citext")
+    assert one(db, "SELECT count(*) FROM a JOIN b USING (email)") == 3
+    for sql in (ASKED.format("email"), "SELECT bly_hll_agg(email) FROM a", "SELECT bly_agg('x') @> email FROM a GROUP BY email"):
+        fails(db, sql, says="citext", hint="lower(x::text)")
+    assert one(db, ASKED.format("lower(email::text)")) == 3
+    assert one(db, ASKED.format("email::text")) == 1
+    rows(db, "DROP TABLE a, b; CREATE DOMAIN mail AS varchar(50)")
+    for plain in ("varchar(20)", "mail", "char(9)", "name"):
+        people(db, plain)
+        assert one(db, ASKED.format("email")) == 1
+        rows(db, "DROP TABLE a, b")
+
+
+def test_values_are_equal_if_their_bytes_are(db):
+    rows(db, "CREATE TABLE f AS SELECT bly_agg(x::bigint) AS f FROM generate_series(1, 9) AS x, generate_series(1, 3) AS y GROUP BY y")
+    assert one(db, "SELECT count(DISTINCT f::bytea) FROM f") == 1
+    assert one(db, "SELECT count(*) FROM (SELECT f FROM f GROUP BY f) AS x") == 1
+    assert one(db, "SELECT count(*) FROM f JOIN f AS g USING (f)") == 9
+    assert rows(db, "SELECT f = bly_agg(1), f <> bly_agg(1), f = f FROM f GROUP BY f") == [(False, True, True)]

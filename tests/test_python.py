@@ -20,7 +20,7 @@ import zipfile
 
 import pytest
 import sql_support
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, run
 from python_support import FOLDER, PRESENT, SANITIZED, Column
 from redis_support import sanitizers, sanitizers_library
 
@@ -136,6 +136,29 @@ def test_every_kind(kind, tmp_path):
     if "add" not in can:
         with pytest.raises(TypeError, match="these can"):
             f.add("x")
+
+
+def test_no_union_misses_a_key(tmp_path):
+    """Also with a file that does not say what its keys are, of a program in C or of an older version."""
+    keys = {"text": ["7", "12"], "int64": [7, 30], "bytes": [b"7", b"40"], "unknown": ["7", "12"]}
+    made = {}
+    for name, some in keys.items():
+        made[name] = Filter(1000, kind="blocked", keys=None if name == "unknown" else name)
+        made[name].update(some)
+    made["unknown"].save(tmp_path / "f.bly")
+    run("note", tmp_path / "f.bly", "--keys", "unknown")
+    made["unknown"] = Filter.open(tmp_path / "f.bly")
+    for a, b in itertools.product(made, made):
+        for how in "__or__", "__and__":
+            try:
+                both = getattr(made[a], how)(made[b])
+            except ValueError as wrong:
+                assert a != b and "keys" in str(wrong)
+                continue
+            due = set(keys[a]) | set(keys[b]) if how == "__or__" else set(keys[a]) & set(keys[b])
+            assert all(key in both for key in due), (a, b, how)
+
+
 
 
 # -------------------------------------------------------------------------- batches

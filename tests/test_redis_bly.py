@@ -448,4 +448,30 @@ def test_type_of_keys(r):
                                             "KEYS", "float")
     assert "bad value for KEYS" in error_of(r, "BLY.CREATE", "x", "blocked",
                                             "KEYS", "")
+
+
+def test_no_merge_misses_an_item(r):
+    """Filters of every type, and of none: what a merge takes, it finds."""
+    types = (None, "text", "bytes", "int64", "uint64")
+    merged = set()
+    for a in types:
+        for b in types:
+            r.flushall()
+            for key, type_, items in (("a", a, ("7", "12")),
+                                      ("b", b, ("7", "30"))):
+                words = ("KEYS", type_) if type_ else ()
+                r.execute_command("BLY.CREATE", key, "blocked", *words)
+                r.execute_command("BLY.ADD", key, *items)
+            try:
+                r.execute_command("BLY.MERGE", "a", "b")
+                merged.add((a, b))
+                r.execute_command("BLY.COMPARE", "a", "b")
+            except redis.exceptions.ResponseError as e:
+                assert (a, b) not in merged and "keys" in str(e)
+                assert "keys" in error_of(r, "BLY.COMPARE", "a", "b")
+                assert r.execute_command("BLY.HAS", "a", "7", "12") == [1, 1]
+                continue
+            assert r.execute_command("BLY.HAS", "a", "7", "12", "30") == \
+                [1, 1, 1]
+    assert merged >= {(t, t) for t in types}
     assert not r.exists("x")

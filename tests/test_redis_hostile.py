@@ -53,16 +53,21 @@ USE = [("BF.MADD", *range(30)), ("BF.INFO",), ("BF.DEBUG",),
 
 
 def use(r):
-    """Every command on the key, whatever it answers; then it is saved."""
+    """Every command on the key, whatever it answers; then it is saved. What a
+    command announces it sends: the reply behind it is that to ECHO."""
     pipe = r.pipeline(transaction=False)
-    for name, *words in USE:
+    for i, (name, *words) in enumerate(USE):
         pipe.execute_command(name, "k", *words)
+        pipe.echo(f"mark {i}")
     pipe.execute_command("DEBUG", "DIGEST-VALUE", "k")
     pipe.execute_command("COPY", "k", "copy", "REPLACE")
     pipe.memory_usage("k")
     pipe.dump("k")
-    for answer in pipe.execute(raise_on_error=False):
+    answers = pipe.execute(raise_on_error=False)
+    for answer in answers:
         assert not isinstance(answer, redis.exceptions.ConnectionError)
+    for i in range(len(USE)):
+        assert answers[2 * i + 1] == b"mark %d" % i
 
 
 def mutations(rng, whole):
@@ -154,6 +159,26 @@ def test_versions_of_old_are_read_and_newer_ones_refused(r):
     assert r.execute_command("CF.INSERT", "oldc", "ITEMS", *range(40))
     assert all(r.execute_command("CF.MEXISTS", "oldc", *range(40)))
     assert r.execute_command("COPY", "oldc", "copy") == 1
+
+
+@pytest.mark.parametrize("said", [0, 1, 14, 16, 20, 2**64 - 1])
+def test_a_total_that_is_not_the_sum(r, said):
+    """As large as it is, BF.MADD would see room for items that there is none
+    for, and announce more replies than come."""
+    r.execute_command("BF.RESERVE", "k", "0.01", 20, "NONSCALING")
+    r.execute_command("BF.MADD", "k", *range(15))
+    dump = r.dump("k")
+    body, version = dump[:-10], dump[-10:-8]
+    at = body.index(b"\x02\x0f")  # an integer, 15
+    assert at == 10  # the first
+    for replace in (body[:at] + u(said) + body[at + 2:], body):
+        try:
+            r.restore("k", 0, sealed(replace + version), replace=True)
+            assert replace == body, "it was taken"
+        except redis.exceptions.ResponseError as e:
+            assert replace != body and "Bad data format" in str(e)
+        use(r)
+        assert r.ping()
 
 
 @pytest.mark.parametrize("bits, n2", [

@@ -94,7 +94,7 @@ def test_info_of_a_large_filter_reads_it_only_if_asked(r):
     assert "FULL" in error_of(r, "BLY.INFO", "k", "ALL")
 
 
-FILE_HEAD = 16  # bytes before those of a file
+FILE_HEAD = 24  # bytes before those of a file
 
 
 def test_the_file_of_a_coded_filter_follows_the_filter(r):

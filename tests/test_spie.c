@@ -326,10 +326,32 @@ static void walks_go_back(void **state)
     spie_net_free(&net);
 }
 
+/* A table that is coded in a thousandth of what it takes is none of ours. */
+static void no_table_takes_more_than_its_bytes(void **state)
+{
+    struct spie_file made = { .router = "r" }, f = { 0 };
+    struct spie_table t = { .packets = 1 };
+    const uint64_t hash = 7;
+    size_t n;
+    (void)state;
+    assert_ok(spie_table_make(1, &hash, 1, UINT64_C(1) << 27, &t.filter));
+    bly_set_coded(t.filter, true);
+    assert_true(spie_file_add(&made, &t));
+    unsigned char *const bytes = spie_file_bytes(&made, &n);
+    assert_non_null(bytes);
+    assert_true(n < 1 << 17);
+    const char *const why = spie_file_parse(bytes, n, &f);
+    assert_non_null(why);
+    assert_non_null(strstr(why, "limit"));
+    free(bytes);
+    spie_file_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routers_change_nothing),
+        cmocka_unit_test(no_table_takes_more_than_its_bytes),
         cmocka_unit_test(nat_is_followed),
         cmocka_unit_test(fragments_are_followed),
         cmocka_unit_test(tables_are_asked),

@@ -253,7 +253,6 @@ def test_a_table_takes_keys_and_answers(db):
     assert one(db, "SELECT count(*) FROM a JOIN seen ON seen.key = a.x") in range(500, 503)
     assert db.execute("SELECT key FROM seen WHERE key IN ('key-1', 'none')").fetchall() == [("key-1",)]
     fails(db, "SELECT * FROM seen", says="no query solution")
-    fails(db, "INSERT INTO seen VALUES (NULL)", says="NULL")
     fails(db, "INSERT INTO seen VALUES (1.5)", says="no hash")
     fails(db, "DELETE FROM seen WHERE key = 'key-1'", says="cannot take a key out")
     for bad in ("items=none", "kind=fuse, items=10", "kind=none", "fpr=2, items=10"):
@@ -444,6 +443,26 @@ def test_values_do_not_pile_up():
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)")
     done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert int(done.stdout) < 120_000, (done.stdout, done.stderr)  # KiB; all of them would be 250 MB
+
+
+# ------------------------------------------------------------------- details
+
+def test_a_path_ends_where_it_ends(db, tmp_path):
+    """With a NUL in it, it would be the path of another file."""
+    path = str(tmp_path / "f.bly")
+    db.execute("SELECT bly_save(bly_agg('x'), ?)", (path,)).fetchall()
+    cut = path + "\0.txt"
+    for sql in ("SELECT bly_has(?, 'x')", "SELECT bly_count(?, 'x')", "SELECT bly_info(?)", "SELECT bly_load(?)",
+                "SELECT bly_save(bly_agg('y'), ?)", "SELECT * FROM bly_file(?)"):
+        fails(db, sql, cut, says="NUL")
+    assert one(db, "SELECT bly_has(?, 'x')", path) == 1
+
+
+def test_inserting_skips_null(db):
+    db.execute("CREATE VIRTUAL TABLE seen USING bloomery(items=100)")
+    db.execute("CREATE TABLE visits AS SELECT 'ann' AS email UNION ALL SELECT NULL UNION ALL SELECT 'bob'")
+    db.execute("INSERT INTO seen SELECT email FROM visits")
+    assert one(db, "SELECT count(*) FROM visits JOIN seen ON seen.key = visits.email") == 2
 
 
 # ------------------------------------------------------- linked into a program

@@ -273,7 +273,7 @@ static const char *value_again(const struct sql_value *v, struct sql_value *out)
     size_t nbytes;
     const char *bad = sql_value_copy(v, &bytes, &nbytes);
     if (!bad)
-        bad = sql_value_load(bytes, nbytes, NULL, out);
+        bad = sql_value_load(bytes, nbytes, DUCK_LIMITS, out);
     free(bytes);
     return bad;
 }
@@ -341,7 +341,7 @@ static const char *wholes_update(duck_chunk chunk, void **states,
 static const char *merge_row(struct whole *w, const struct column *arg,
                              size_t row)
 {
-    return sql_value_unite(&w->value, column_bytes(&arg[0], row));
+    return sql_value_unite(&w->value, column_bytes(&arg[0], row), DUCK_LIMITS);
 }
 
 static const char *hll_row(struct whole *w, const struct column *arg,

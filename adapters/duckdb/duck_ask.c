@@ -209,13 +209,13 @@ static const char *info_row(const struct call *c, size_t row, bool *null)
     (void)null;
     if (c->arg[0].type == DUCK_BLOB) {
         const bly_bytes b = column_bytes(&c->arg[0], row);
-        bad = sql_info(b.ptr, b.len, &json);
+        bad = sql_info(b.ptr, b.len, DUCK_LIMITS, &json);
     } else if (c->arg[0].type == DUCK_VARCHAR) {
         bad = text_of_row(&c->arg[0], row, &path);
         if (!bad)
             bad = site_may_open(c->info, path);
         if (!bad)
-            bad = sql_info_file(path, &json);
+            bad = sql_info_file(path, DUCK_LIMITS, &json);
     } else {
         bad = "bly_info() takes a BLOB, or the path of a file";
     }
@@ -247,7 +247,7 @@ static const char *likeness_row(const struct call *c, size_t row, bool *null)
     const bly_bytes a = column_bytes(&c->arg[0], row);
     const bly_bytes b = column_bytes(&c->arg[1], row);
     double *const out = (double *)duck.vector_get_data(c->result) + row;
-    return sql_likeness(a.ptr, a.len, b.ptr, b.len, out);
+    return sql_likeness(a, b, DUCK_LIMITS, out);
 }
 
 static const char *load_row(const struct call *c, size_t row, bool *null)
@@ -259,7 +259,7 @@ static const char *load_row(const struct call *c, size_t row, bool *null)
     if (!bad)
         bad = site_may_open(c->info, path);
     if (!bad)
-        bad = sql_value_open(path, &(bly_access){ .max_bytes = DUCK_MOST }, &v);
+        bad = sql_value_open(path, DUCK_LIMITS, &v);
     if (!bad)
         bad = result_value(c->result, row, &v, true);
     sql_value_free(&v);
@@ -277,7 +277,7 @@ static const char *save_row(const struct call *c, size_t row, bool *null)
     if (!bad)
         bad = site_may_open(c->info, path);
     if (!bad)
-        bad = sql_value_load(b.ptr, b.len, NULL, &v);
+        bad = sql_value_load(b.ptr, b.len, DUCK_LIMITS, &v);
     if (!bad)
         bad = sql_value_save(&v, path, NULL);
     sql_value_free(&v);

@@ -13,8 +13,9 @@ extern struct duck_entries duck;
 extern struct duck_by_name duck_late;
 extern bool duck_is_late; /* all of duck_late are there */
 
-/* Bytes that a value can have. */
+/* Bytes that a value can have; what is read takes no more memory, either. */
 #define DUCK_MOST UINT32_MAX
+#define DUCK_LIMITS (&(const bly_access){ .max_bytes = DUCK_MOST })
 
 /* ---------------------------------------------------------------- vectors */
 

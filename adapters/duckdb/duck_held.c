@@ -60,7 +60,8 @@ static const char *held_new(bly_bytes bytes, struct held **out)
     if (!h)
         return "out of memory";
     h->users = 1;
-    const char *bad = sql_value_load(bytes.ptr, bytes.len, NULL, &h->value);
+    const char *bad =
+        sql_value_load(bytes.ptr, bytes.len, DUCK_LIMITS, &h->value);
     if (!bad && !h->value.filter)
         bad = SQL_SKETCH_ASKED;
     if (!bad && !sql_same_begin(&h->same, bytes, NULL))
@@ -239,7 +240,8 @@ const char *site_file(duck_info info, const struct column *c, size_t row,
         site_close(site);
         site->path = path;
         pthread_mutex_lock(&site->shared->lock);
-        bad = sql_file_open(&site->shared->files, path, &site->file);
+        bad =
+            sql_file_open(&site->shared->files, path, DUCK_LIMITS, &site->file);
         pthread_mutex_unlock(&site->shared->lock);
         if (bad)
             return bad;

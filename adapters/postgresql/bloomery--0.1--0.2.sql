@@ -25,6 +25,20 @@ CREATE FUNCTION bly_union(bloomery, bloomery) RETURNS bloomery
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 CREATE OPERATOR || (LEFTARG = bloomery, RIGHTARG = bloomery, FUNCTION = bly_union, COMMUTATOR = ||);
 
+-- Equal are values of the same bytes: =, DISTINCT, GROUP BY and hash joins.
+CREATE FUNCTION bly_eq(bloomery, bloomery) RETURNS boolean
+    AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+CREATE FUNCTION bly_ne(bloomery, bloomery) RETURNS boolean
+    AS 'byteane' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+CREATE FUNCTION bly_hash(bloomery) RETURNS integer
+    AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OPERATOR = (LEFTARG = bloomery, RIGHTARG = bloomery, FUNCTION = bly_eq, COMMUTATOR = =, NEGATOR = <>,
+    RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+CREATE OPERATOR <> (LEFTARG = bloomery, RIGHTARG = bloomery, FUNCTION = bly_ne, COMMUTATOR = <>, NEGATOR = =,
+    RESTRICT = neqsel, JOIN = neqjoinsel);
+CREATE OPERATOR CLASS bloomery_ops DEFAULT FOR TYPE bloomery USING hash AS
+    OPERATOR 1 =, FUNCTION 1 bly_hash(bloomery);
+
 -- bly_merge_agg(filter), bly_hll_agg(key), bly_minhash_agg(key)
 CREATE FUNCTION bly_whole_final(internal) RETURNS bloomery
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;

@@ -107,8 +107,10 @@ static Datum agg_step(FunctionCallInfo fcinfo, bly_key_type type)
     struct group *g = agg_state(fcinfo);
     if (PG_ARGISNULL(1))
         return agg_return(fcinfo, g);
-    if (!g)
+    if (!g) {
+        pgb_check_equality(fcinfo, 1, type);
         g = group_new(fcinfo, pgb_text(fcinfo, 2), pgb_text(fcinfo, 3));
+    }
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_agg_add(&g->agg, &key));
     PG_RETURN_POINTER(g);
@@ -264,6 +266,8 @@ static Datum hll_step(FunctionCallInfo fcinfo, bly_key_type type)
 {
     if (PG_ARGISNULL(1))
         return agg_return(fcinfo, agg_state(fcinfo));
+    if (!agg_state(fcinfo))
+        pgb_check_equality(fcinfo, 1, type);
     struct whole *const w = whole_of(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_hll_add(&w->hll, &key));
@@ -276,6 +280,8 @@ static Datum minhash_step(FunctionCallInfo fcinfo, bly_key_type type)
 {
     if (PG_ARGISNULL(1))
         return agg_return(fcinfo, agg_state(fcinfo));
+    if (!agg_state(fcinfo))
+        pgb_check_equality(fcinfo, 1, type);
     struct whole *const w = whole_of(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_minhash_add(&w->minhash, &key));
@@ -329,6 +335,8 @@ static Datum topk_step(FunctionCallInfo fcinfo, bly_key_type type)
     bly_topk *t = agg_state(fcinfo);
     if (PG_ARGISNULL(1))
         return agg_return(fcinfo, t);
+    if (!t)
+        pgb_check_equality(fcinfo, 1, type);
     const bly_mem mem = pgb_memory(agg_context(fcinfo));
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     const int64 k = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);

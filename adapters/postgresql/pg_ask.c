@@ -120,11 +120,13 @@ static struct held *held_find(FmgrInfo *call, const struct varlena *v)
     return NULL;
 }
 
-/* The filter of argument 0. */
-static const bly_filter *asked(FunctionCallInfo fcinfo)
+/* The filter of argument 0, to be asked for keys of a type. */
+static const bly_filter *asked(FunctionCallInfo fcinfo, bly_key_type type)
 {
     struct varlena *const v = (struct varlena *)PG_GETARG_POINTER(0);
     const struct held *h = held_find(fcinfo->flinfo, v);
+    if (!fcinfo->flinfo->fn_extra)
+        pgb_check_equality(fcinfo, 1, type);
     if (!h)
         h = held_new(fcinfo, v);
     return h->value.filter;
@@ -135,7 +137,7 @@ static const bly_filter *asked(FunctionCallInfo fcinfo)
 static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
 {
     bool maybe;
-    const bly_filter *const f = asked(fcinfo);
+    const bly_filter *const f = asked(fcinfo, type);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_has(f, &key, &maybe));
     PG_RETURN_BOOL(maybe);
@@ -144,7 +146,7 @@ static Datum has(FunctionCallInfo fcinfo, bly_key_type type)
 static Datum count(FunctionCallInfo fcinfo, bly_key_type type)
 {
     uint64_t n;
-    const bly_filter *const f = asked(fcinfo);
+    const bly_filter *const f = asked(fcinfo, type);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_count(f, &key, &n));
     return pgb_number(n);
@@ -154,7 +156,7 @@ static Datum get(FunctionCallInfo fcinfo, bly_key_type type)
 {
     uint64_t value;
     bool present;
-    const bly_filter *const f = asked(fcinfo);
+    const bly_filter *const f = asked(fcinfo, type);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     pgb_check(sql_get(f, &key, &value, &present));
     if (!present)

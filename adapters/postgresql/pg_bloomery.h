@@ -36,6 +36,11 @@ bool pgb_wait(void *ctx, const char *path, uint64_t ms);
 /* The bytes of a varlena that is not toasted. */
 bly_bytes pgb_bytes(const struct varlena *v);
 
+/* An error if argument i is text that the server compares otherwise than by its
+ * bytes: the filter would say no to what is equal. For the first call of a call
+ * site, or of a group. */
+void pgb_check_equality(FunctionCallInfo fcinfo, int i, bly_key_type type);
+
 /* Argument i as a key. */
 struct sql_key pgb_key(FunctionCallInfo fcinfo, int i, bly_key_type type);
 

@@ -106,10 +106,14 @@ struct reading {
 };
 typedef const char *reading_call(struct reading *r);
 
+/* A coded file is not mapped but decoded, by malloc(): into no more than a
+ * value can have. */
+static const bly_access mapped_limits = { .max_bytes = PGB_MOST };
+
 /* A file is compared with its checksum when it is opened. */
 static const char *reading_open(struct reading *r)
 {
-    return sql_file_open(&mapped_files, r->path, &r->file);
+    return sql_file_open(&mapped_files, r->path, &mapped_limits, &r->file);
 }
 
 static const char *reading_has(struct reading *r)
@@ -129,7 +133,7 @@ static const char *reading_get(struct reading *r)
 
 static const char *reading_info(struct reading *r)
 {
-    return sql_info_file(r->path, &r->json);
+    return sql_info_file(r->path, &mapped_limits, &r->json);
 }
 
 /* False if the file was cut off. */
@@ -232,6 +236,8 @@ static struct reading ask(FunctionCallInfo fcinfo, bly_key_type type,
                           reading_call *call)
 {
     const char *bad;
+    if (!fcinfo->flinfo->fn_extra)
+        pgb_check_equality(fcinfo, 1, type);
     struct asked_file *const a = asked_file(fcinfo);
     const struct sql_key key = pgb_key(fcinfo, 1, type);
     struct reading r = { .file = a->file, .key = &key };

@@ -9,11 +9,15 @@
  */
 #include "adapters/postgresql/pg_bloomery.h"
 
+#include <catalog/pg_operator_d.h>
 #include <mb/pg_wchar.h>
 #include <miscadmin.h>
 #include <libpq/pqformat.h>
+#include <nodes/nodeFuncs.h>
 #include <utils/builtins.h>
 #include <utils/jsonb.h>
+#include <utils/lsyscache.h>
+#include <utils/typcache.h>
 
 PG_MODULE_MAGIC;
 
@@ -118,6 +122,63 @@ bly_bytes pgb_bytes(const struct varlena *v)
 }
 
 /* Text is hashed as UTF-8, whatever the database has. */
+/* Argument i as it stands in the statement; NULL if that is not known. */
+static const Node *argument(FunctionCallInfo fcinfo, int i)
+{
+    const Aggref *const agg = AggGetAggref(fcinfo);
+    const Node *const call = fcinfo->flinfo ? fcinfo->flinfo->fn_expr : NULL;
+    const List *args = NIL;
+    if (agg) { /* argument 0 is the state */
+        const int at = i - 1;
+        return at < list_length(agg->args)
+                   ? (const Node *)list_nth_node(TargetEntry, agg->args, at)
+                         ->expr
+                   : NULL;
+    }
+    if (call && IsA(call, FuncExpr))
+        args = ((const FuncExpr *)call)->args;
+    else if (call && IsA(call, OpExpr))
+        args = ((const OpExpr *)call)->args;
+    return i < list_length(args) ? list_nth(args, i) : NULL;
+}
+
+/* A type such as citext becomes text without a word, and loses its own "=". Who
+ * writes the cast means text. */
+static bool has_own_equality(const Node *arg, Oid *type)
+{
+    if (!arg || !IsA(arg, RelabelType) ||
+        ((const RelabelType *)arg)->relabelformat != COERCE_IMPLICIT_CAST)
+        return false;
+    *type = exprType((const Node *)((const RelabelType *)arg)->arg);
+    const Oid equal = lookup_type_cache(*type, TYPECACHE_EQ_OPR)->eq_opr;
+    return OidIsValid(equal) && equal != TextEqualOperator;
+}
+
+void pgb_check_equality(FunctionCallInfo fcinfo, int i, bly_key_type type)
+{
+    const Oid collation = PG_GET_COLLATION();
+    Oid own;
+    if (type != BLY_KEYS_TEXT)
+        return;
+    if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+             errmsg("bloomery: the collation \"%s\" compares text otherwise "
+                    "than by its bytes, as a filter does",
+                    get_collation_name(collation)),
+             errhint("Use lower(x) COLLATE \"C\", or another form that equal "
+                     "text has in common, for all keys.")));
+    if (has_own_equality(argument(fcinfo, i), &own))
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("bloomery: the type %s compares text otherwise than by "
+                        "its bytes, as a filter does",
+                        format_type_be(own)),
+                 errhint("Use lower(x::text), or another form that equal text "
+                         "has in common, for all keys.")));
+}
+
 struct sql_key pgb_key(FunctionCallInfo fcinfo, int i, bly_key_type type)
 {
     struct sql_key key = { .type = type };

@@ -189,9 +189,13 @@ void bf_add_and_tell(server_ctx *ctx, server_string **argv, int argc, int first,
     const bool later = array && may_end_early(f, argc - first);
     if (array)
         srv.ReplyWithArray(ctx, later ? SERVER_LATER : argc - first);
-    const long n = add_items(&e, f, argv + first, argc - first, &nfresh);
+    long n = add_items(&e, f, argv + first, argc - first, &nfresh);
     if (later)
         srv.ReplySetArrayLength(ctx, n);
+    /* What was announced is sent: a client that still waits for a reply would
+     * take the next one for it. */
+    for (; array && !later && n < argc - first; n++)
+        reply_error(ctx, "ERR problem inserting into filter");
     bf_asked(ctx, f, argc - first);
     if (nfresh) {
         bf_account_added(f, before, nfresh);

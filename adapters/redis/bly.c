@@ -39,9 +39,15 @@ static size_t file_memory(const held_file *file)
     return file ? sizeof *file + (size_t)file->nbytes : 0;
 }
 
+void file_drop(held_file *file)
+{
+    if (file && !file->others--)
+        server_release(bly_memory.ctx, file, file_memory(file));
+}
+
 static void file_free(held_filter *h)
 {
-    server_release(bly_memory.ctx, h->file, file_memory(h->file));
+    file_drop(h->file);
     h->file = NULL;
 }
 

@@ -9,6 +9,7 @@
 /* A file, and how many of its bytes are here. */
 typedef struct held_file {
     uint64_t nbytes, nhere;
+    _Atomic unsigned others; /* who have it besides a key */
     unsigned char at[];
 } held_file;
 
@@ -35,6 +36,9 @@ held_filter *held_new(bly_filter *f);
 held_filter *held_expect(uint64_t nbytes);
 void held_arrived(held_filter *h, bly_filter *f);
 void held_free(void *value);
+
+/* A file is not needed here any more. It goes with the last who has it. */
+void file_drop(held_file *file);
 
 /* Keep the file of its filter, all of which is here; the filter changes: it is
  * not kept any longer. */
@@ -79,7 +83,7 @@ int reply_library(server_ctx *ctx);
 void reply_unsigned(server_ctx *ctx, uint64_t value);
 
 /* Items: bly_items.c. Whole filters: bly_whole.c. Files: bly_file.c,
- * bly_export.c. */
+ * bly_export.c, bly_import.c. */
 int bly_add_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_hashed_command(server_ctx *ctx, server_string **argv, int argc);
 int bly_has_command(server_ctx *ctx, server_string **argv, int argc);

@@ -1,9 +1,8 @@
 /*
- * bly_file.c - BLY.* filters as .bly files: in commands, dumps and logs
+ * bly_file.c - BLY.* filters as .bly files: in dumps and logs
  *
- * BLY.IMPORT takes a file in pieces. Until the last has come the key holds the
- * pieces and no filter; the file's own checksums say whether it is whole. A
- * dump has the file in it, and a log that is written anew has it as BLY.IMPORT.
+ * A dump has the file in it, and a log that is written anew has it as
+ * BLY.IMPORT.
  */
 #include <string.h>
 
@@ -14,89 +13,6 @@
 #define BLY_ENCODING 0
 
 server_type *bly_type;
-
-/* ----------------------------------------------------------------- commands */
-
-/* The first piece makes the key, with room for all. */
-static held_filter *import_begin(server_ctx *ctx, uint64_t nbytes)
-{
-    const uint64_t limit = limit_of_keys(ctx);
-    if (limit && nbytes > limit) {
-        reply_error(ctx, "ERR the file is larger than bly-memory-limit allows");
-        return NULL;
-    }
-    held_filter *h = held_expect(nbytes);
-    if (!h)
-        reply_error(ctx, "ERR Insufficient memory");
-    return h;
-}
-
-/* The last piece is here: the file becomes a filter. */
-static bool import_end(server_ctx *ctx, held_filter *h)
-{
-    const bly_access how = { .blind = true, .mem = &bly_memory };
-    bly_filter *f;
-    if (bly_load(h->file->at, (size_t)h->file->nbytes, &how, &f)) {
-        reply_library(ctx);
-        return false;
-    }
-    secret_opens(f); /* if it is keyed, and its secret is here */
-    held_arrived(h, f);
-    return true;
-}
-
-/* BLY.IMPORT key offset size data, in order. */
-int bly_import(server_ctx *ctx, server_string **argv, int argc)
-{
-    long long offset, size;
-    if (argc != 5)
-        return srv.WrongArity(ctx);
-    const bytes data = arg_bytes(argv[4]);
-    if (srv.StringToLongLong(argv[2], &offset) != SERVER_OK || offset < 0 ||
-        srv.StringToLongLong(argv[3], &size) != SERVER_OK || size < 1 ||
-        data.n == 0 || offset > size || data.n > (uint64_t)(size - offset))
-        return reply_error(ctx, "ERR offset and size must be whole numbers, "
-                                "and the data within them");
-    server_key *key;
-    void *value;
-    const held what =
-        key_open(ctx, argv[1], SERVER_WRITE, bly_type, &key, &value);
-    held_filter *h = value;
-    bool ok = false;
-    if (what == HELD_OTHER)
-        reply_error(ctx, WRONGTYPE);
-    else if (h && h->f)
-        reply_error(ctx, "ERR item exists");
-    else if (h ? (uint64_t)size != h->file->nbytes ||
-                     (uint64_t)offset != h->file->nhere
-               : offset != 0)
-        reply_error(ctx,
-                    "ERR pieces must come in order: %llu of %llu bytes "
-                    "are here",
-                    (unsigned long long)(h ? h->file->nhere : 0),
-                    (unsigned long long)(h ? h->file->nbytes : (uint64_t)size));
-    else if (h || (h = import_begin(ctx, (uint64_t)size)))
-        ok = true;
-    if (ok) {
-        memcpy(h->file->at + offset, data.at, data.n);
-        h->file->nhere += data.n;
-        ok = h->file->nhere < h->file->nbytes || import_end(ctx, h);
-        if (ok && !value)
-            srv.ModuleTypeSetValue(key, bly_type, h);
-        if (!ok && value)
-            srv.DeleteKey(key); /* damaged: nothing of it stays */
-        else if (!ok)
-            held_free(h);
-        if (ok || value) {
-            srv.ReplicateVerbatim(ctx);
-            key_changed(ctx, ok ? "bly.import" : "del", argv[1]);
-        }
-        if (ok)
-            srv.ReplyWithSimpleString(ctx, "OK");
-    }
-    key_close(key);
-    return SERVER_OK;
-}
 
 /* --------------------------------------------------------------- the server */
 
@@ -284,7 +200,8 @@ static int held_defrag(server_defrag *ctx, server_string *key, void **value)
     export_forget(*value);
     memory_moved(ctx, value);
     held_filter *h = *value;
-    memory_moved(ctx, &h->file);
+    if (h->file && !h->file->others)
+        memory_moved(ctx, &h->file);
     if (h->f)
         h->f = bly_move(h->f, defrag_move, ctx);
     return 0;

@@ -294,19 +294,40 @@ static uint64_t memory_left(void)
 /* The machine's, or less in a control group; what was given and never touched
  * is taken, too, though the system does not see it. And a command may not go
  * past maxmemory, which the server looks at before it runs. */
+uint64_t memory_room(void)
+{
+    const server_use u = memory_use();
+    const uint64_t limit = bly_memory_limit() / 10 * 9;
+    uint64_t room = memory_left() / 10 * 9;
+    if (u.most && asking && !is_told(asking)) {
+        const uint64_t left =
+            u.most - (u.evicts || u.used > u.most ? 0 : u.used);
+        room = left < room ? left : room;
+    }
+    const uint64_t left = u.used < limit ? limit - u.used : 0;
+    return left < room ? left : room;
+}
+
+/* What is left to this thread; NULL: it may ask the server. */
+static _Thread_local uint64_t *aside;
+
+void memory_aside(uint64_t *room)
+{
+    aside = room;
+}
+
 static bool memory_is_there(uint64_t nbytes)
 {
     if (nbytes > SIZE_MAX / 2)
         return false;
     if (nbytes <= MEMORY_LARGE)
         return true;
-    const server_use u = memory_use();
-    const uint64_t limit = bly_memory_limit() / 10 * 9;
-    if (u.most && asking && !is_told(asking) &&
-        nbytes > u.most - (u.evicts || u.used > u.most ? 0 : u.used))
+    if (!aside)
+        return nbytes <= memory_room();
+    if (nbytes > *aside)
         return false;
-    return u.used < limit && nbytes <= limit - u.used &&
-           nbytes <= memory_left() / 10 * 9;
+    *aside -= nbytes;
+    return true;
 }
 
 void *memory_try_raw(uint64_t nbytes)

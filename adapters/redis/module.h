@@ -185,6 +185,11 @@ void *memory_weigh(void *sum, void *at);
  * to. */
 void memory_moved(server_defrag *ctx, void *pointer);
 
+/* Bytes that there is memory for now. A thread cannot ask the server, so it is
+ * told how many it may take, which become fewer; NULL: it takes no more. */
+uint64_t memory_room(void);
+void memory_aside(uint64_t *room);
+
 /* What INFO tells of a family: how many keys it has, and how many bytes they
  * hold. A server may free keys in a thread of its own. */
 typedef struct tally {

@@ -84,9 +84,11 @@ const char *sql_no_pipe(const char *path)
 }
 
 const char *sql_file_open(struct sql_file **files, const char *path,
-                          struct sql_file **out)
+                          const bly_access *limits, struct sql_file **out)
 {
     struct stat st;
+    bly_access how = limits ? *limits : (bly_access){ 0 };
+    how.blind = true;
     *out = NULL;
     const char *const wrong = stat_no_pipe(path, &st);
     if (wrong)
@@ -98,8 +100,7 @@ const char *sql_file_open(struct sql_file **files, const char *path,
             return sql_no_memory();
         memcpy(file->path, path, strlen(path) + 1);
         file->st = st;
-        const char *const bad =
-            sql_told(bly_map(path, &(bly_access){ .blind = true }, &file->f));
+        const char *const bad = sql_told(bly_map(path, &how, &file->f));
         if (bad) {
             free(file);
             return bad;

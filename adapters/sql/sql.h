@@ -128,22 +128,26 @@ const char *sql_topk_add(bly_topk **t, int64_t k, const bly_mem *mem,
 /* ------------------------------------------------------------------ telling */
 
 /* JSON, by malloc(), which the caller frees: of bytes that are a filter or a
- * sketch, of a filter, of a file with either, and of a plan. */
-const char *sql_info(const void *bytes, size_t nbytes, char **out);
+ * sketch, of a filter, of a file with either, and of a plan. Limits as below.
+ */
+const char *sql_info(const void *bytes, size_t nbytes, const bly_access *limits,
+                     char **out);
 const char *sql_info_filter(const bly_filter *f, char **out);
-const char *sql_info_file(const char *path, char **out);
+const char *sql_info_file(const char *path, const bly_access *limits,
+                          char **out);
 const char *sql_plan(uint64_t items, const double *fpr, const char *kind,
                      char **out); /* fpr NULL: 1 % */
 const char *sql_topk(const bly_topk *t, char **out);
 
 /* How alike two sketches, or two filters, are. */
-const char *sql_likeness(const void *a, size_t na, const void *b, size_t nb,
+const char *sql_likeness(bly_bytes a, bly_bytes b, const bly_access *limits,
                          double *out);
 
 /* ------------------------------------------------------------------- values */
 
-/* A filter or a sketch, from bytes or a file that anyone may have written. Of
- * `limits`, NULL allowed, mem and max_bytes count. */
+/* A filter or a sketch, from bytes or a file that anyone may have written. A
+ * coded one may take a thousand times its bytes, so every engine says how much
+ * memory there is: of `limits`, NULL allowed, mem and max_bytes count. */
 struct sql_value {
     bly_filter *filter; /* NULL: a sketch */
     bly_stored sketch;
@@ -157,7 +161,8 @@ void sql_value_free(struct sql_value *v);
 /* dst becomes the union of both; and that with a value that is bytes, which it
  * is if it was nothing yet. */
 const char *sql_value_merge(struct sql_value *dst, const struct sql_value *src);
-const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes);
+const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes,
+                            const bly_access *limits);
 
 /* What bly_has() says of a sketch. */
 #define SQL_SKETCH_ASKED                                                  \
@@ -195,7 +200,7 @@ struct sql_file {
     char path[];
 };
 const char *sql_file_open(struct sql_file **files, const char *path,
-                          struct sql_file **out);
+                          const bly_access *limits, struct sql_file **out);
 void sql_file_close(struct sql_file *file);
 
 /* What is wrong with a path that is a pipe, at which opening would wait for

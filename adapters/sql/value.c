@@ -51,10 +51,11 @@ const char *sql_value_merge(struct sql_value *dst, const struct sql_value *src)
     return sql_told(bly_stored_merge(&dst->sketch, &src->sketch));
 }
 
-const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes)
+const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes,
+                            const bly_access *limits)
 {
     struct sql_value v;
-    const char *bad = sql_value_load(bytes.ptr, bytes.len, NULL, &v);
+    const char *bad = sql_value_load(bytes.ptr, bytes.len, limits, &v);
     if (bad)
         return bad;
     if (!dst->filter && !dst->sketch.type) {
@@ -171,19 +172,23 @@ const char *sql_value_likeness(const struct sql_value *a,
 
 /* ---------------------------------------------------- of bytes, in one call */
 
-const char *sql_info(const void *bytes, size_t nbytes, char **out)
+const char *sql_info(const void *bytes, size_t nbytes, const bly_access *limits,
+                     char **out)
 {
     struct sql_value v;
-    const char *bad = sql_value_load(bytes, nbytes, NULL, &v);
+    const char *bad = sql_value_load(bytes, nbytes, limits, &v);
     if (!bad)
         bad = sql_value_info(&v, out);
     sql_value_free(&v);
     return bad;
 }
 
-const char *sql_info_file(const char *path, char **out)
+const char *sql_info_file(const char *path, const bly_access *limits,
+                          char **out)
 {
-    const bly_access blind = { .blind = true, .checking = BLY_CHECK_ALL };
+    bly_access blind = limits ? *limits : (bly_access){ 0 };
+    blind.blind = true;
+    blind.checking = BLY_CHECK_ALL;
     struct sql_value v = { 0 };
     const char *bad = sql_no_pipe(path);
     if (bad)
@@ -196,13 +201,13 @@ const char *sql_info_file(const char *path, char **out)
     return bad;
 }
 
-const char *sql_likeness(const void *a, size_t na, const void *b, size_t nb,
+const char *sql_likeness(bly_bytes a, bly_bytes b, const bly_access *limits,
                          double *out)
 {
     struct sql_value x, y = { 0 };
-    const char *bad = sql_value_load(a, na, NULL, &x);
+    const char *bad = sql_value_load(a.ptr, a.len, limits, &x);
     if (!bad)
-        bad = sql_value_load(b, nb, NULL, &y);
+        bad = sql_value_load(b.ptr, b.len, limits, &y);
     if (!bad)
         bad = sql_value_likeness(&x, &y, out);
     sql_value_free(&x);

@@ -141,7 +141,8 @@ static void merge_step(sqlite3_context *ctx, int n, sqlite3_value **argv)
     }
     const void *const bytes = sqlite3_value_blob(argv[0]);
     const bly_bytes value = { bytes, (size_t)sqlite3_value_bytes(argv[0]) };
-    const char *const bad = sql_value_unite(&g->merged, value);
+    const bly_access limits = heap_limits();
+    const char *const bad = sql_value_unite(&g->merged, value, &limits);
     if (bad)
         group_fail(ctx, g, bad);
 }

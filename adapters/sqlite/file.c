@@ -92,11 +92,15 @@ static int file_filter(sqlite3_vtab_cursor *cursor, int number,
     struct file_cursor *const c = (struct file_cursor *)cursor;
     (void)number, (void)text, (void)argc;
     file_end(c);
-    const char *const path = (const char *)sqlite3_value_text(argv[0]);
-    if (!path)
+    const char *bad;
+    if (sqlite3_value_type(argv[0]) == SQLITE_NULL)
         return SQLITE_OK;
-    const bly_access how = { .blind = true, .checking = BLY_CHECK_ALL };
-    const char *bad = sql_no_pipe(path);
+    const char *const path = path_of(argv[0], &bad);
+    bly_access how = heap_limits();
+    how.blind = true;
+    how.checking = BLY_CHECK_ALL;
+    if (path)
+        bad = sql_no_pipe(path);
     if (!bad)
         bad = sql_told(bly_map(path, &how, &c->f));
     if (bad) {

@@ -40,6 +40,15 @@ void result_value(sqlite3_context *ctx, struct sql_value *v)
         sqlite3_result_blob64(ctx, bytes, n, free);
 }
 
+const char *path_of(sqlite3_value *value, const char **why)
+{
+    const char *const path = (const char *)sqlite3_value_text(value);
+    const bool whole =
+        path && strlen(path) == (size_t)sqlite3_value_bytes(value);
+    *why = whole ? NULL : path ? "a path with a NUL in it" : "out of memory";
+    return whole ? path : NULL;
+}
+
 /* ------------------------------------------------------------------ holding */
 
 void held_drop(struct held *h)
@@ -69,7 +78,8 @@ static struct held *held_file(struct connection *c, const char *path,
         return NULL;
     }
     h->refs = 1;
-    *why = sql_file_open(&c->files, path, &h->file);
+    const bly_access limits = heap_limits();
+    *why = sql_file_open(&c->files, path, &limits, &h->file);
     if (*why) {
         held_drop(h);
         return NULL;
@@ -109,7 +119,8 @@ static struct held *held_blob(struct connection *c, bly_bytes bytes,
         return NULL;
     }
     h->refs = 1;
-    *why = sql_value_load(bytes.ptr, bytes.len, NULL, &h->value);
+    const bly_access limits = heap_limits();
+    *why = sql_value_load(bytes.ptr, bytes.len, &limits, &h->value);
     if (!*why && !h->value.filter)
         *why = SQL_SKETCH_ASKED;
     if (*why) {
@@ -148,9 +159,11 @@ struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg)
         if (h)
             return h; /* keeping it for this argument takes longer */
         h = held_blob(c, bytes, &why);
-    } else if (sqlite3_value_type(value) == SQLITE_TEXT)
-        h = held_file(sqlite3_user_data(ctx),
-                      (const char *)sqlite3_value_text(value), &why);
+    } else if (sqlite3_value_type(value) == SQLITE_TEXT) {
+        const char *const path = path_of(value, &why);
+        if (path)
+            h = held_file(sqlite3_user_data(ctx), path, &why);
+    }
     if (!h) {
         result_wrong(ctx, why);
         return NULL;
@@ -277,14 +290,18 @@ static void fn_info(sqlite3_context *ctx, int n, sqlite3_value **argv)
 {
     char *json = NULL;
     const char *bad = "bly_info() takes a blob, or the path of a file";
+    const bly_access limits = heap_limits();
     (void)n;
     if (is_null(argv[0]))
         return;
     if (sqlite3_value_type(argv[0]) == SQLITE_BLOB) {
         const void *const bytes = sqlite3_value_blob(argv[0]);
-        bad = sql_info(bytes, (size_t)sqlite3_value_bytes(argv[0]), &json);
+        bad = sql_info(bytes, (size_t)sqlite3_value_bytes(argv[0]), &limits,
+                       &json);
     } else if (sqlite3_value_type(argv[0]) == SQLITE_TEXT) {
-        bad = sql_info_file((const char *)sqlite3_value_text(argv[0]), &json);
+        const char *const path = path_of(argv[0], &bad);
+        if (path)
+            bad = sql_info_file(path, &limits, &json);
     }
     result_json(ctx, bad, json);
 }
@@ -326,11 +343,12 @@ static void fn_likeness(sqlite3_context *ctx, int n, sqlite3_value **argv)
                           "filters");
         return;
     }
-    const void *const a = sqlite3_value_blob(argv[0]);
-    const void *const b = sqlite3_value_blob(argv[1]);
-    const char *const bad =
-        sql_likeness(a, (size_t)sqlite3_value_bytes(argv[0]), b,
-                     (size_t)sqlite3_value_bytes(argv[1]), &like);
+    const bly_bytes a = { sqlite3_value_blob(argv[0]),
+                          (size_t)sqlite3_value_bytes(argv[0]) };
+    const bly_bytes b = { sqlite3_value_blob(argv[1]),
+                          (size_t)sqlite3_value_bytes(argv[1]) };
+    const bly_access limits = heap_limits();
+    const char *const bad = sql_likeness(a, b, &limits, &like);
     if (bad)
         result_wrong(ctx, bad);
     else
@@ -345,11 +363,13 @@ static void fn_load(sqlite3_context *ctx, int n, sqlite3_value **argv)
     (void)n;
     if (is_null(argv[0]))
         return;
-    const char *const bad =
-        sqlite3_value_type(argv[0]) == SQLITE_TEXT
-            ? sql_value_open((const char *)sqlite3_value_text(argv[0]), NULL,
-                             &v)
-            : "bly_load() takes the path of a file";
+    const bly_access limits = heap_limits();
+    const char *bad = "bly_load() takes the path of a file";
+    const char *const path = sqlite3_value_type(argv[0]) == SQLITE_TEXT
+                                 ? path_of(argv[0], &bad)
+                                 : NULL;
+    if (path)
+        bad = sql_value_open(path, &limits, &v);
     if (bad)
         result_wrong(ctx, bad);
     else
@@ -370,8 +390,11 @@ static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
     }
     const void *const bytes = sqlite3_value_blob(argv[0]);
     const size_t size = (size_t)sqlite3_value_bytes(argv[0]);
-    const char *const path = (const char *)sqlite3_value_text(argv[1]);
-    const char *bad = sql_value_load(bytes, size, NULL, &v);
+    const bly_access limits = heap_limits();
+    const char *bad;
+    const char *const path = path_of(argv[1], &bad);
+    if (path)
+        bad = sql_value_load(bytes, size, &limits, &v);
     if (!bad)
         bad = sql_value_save(&v, path, NULL);
     if (bad)

@@ -30,6 +30,29 @@ void connection_drop(void *connection)
     free(c);
 }
 
+static void *heap_alloc(void *ctx, size_t n)
+{
+    (void)ctx;
+    return sqlite3_malloc64(n);
+}
+
+static void heap_release(void *ctx, void *at, size_t n)
+{
+    (void)ctx, (void)n;
+    sqlite3_free(at);
+}
+
+/* SQLite gives 2 GiB at most at once, and takes a lock each time, so its memory
+ * is used only if it has a bound. The function came with 3.31. */
+bly_access heap_limits(void)
+{
+    static const bly_mem memory = { .alloc = heap_alloc,
+                                    .release = heap_release };
+    const bool bounded = sqlite3_libversion_number() >= 3031000 &&
+                         sqlite3_hard_heap_limit64(-1) > 0;
+    return (bly_access){ .mem = bounded ? &memory : NULL };
+}
+
 int function_register(sqlite3 *db, struct connection *c,
                       const struct function *rows, size_t n)
 {

@@ -39,6 +39,10 @@ struct lasting {
 bool lasting_keep(struct lasting *l, sqlite3 *db, void *bytes);
 void lasting_end(struct lasting *l);
 
+/* What a filter that is read may take: of SQLite's own memory, so that its
+ * bound counts, where PRAGMA hard_heap_limit has set one. */
+bly_access heap_limits(void);
+
 /* Of a connection: the files that it has asked, the blobs that it asked last,
  * and the value that it made last. A blob that is no constant, as that of a
  * subquery, has no other place from one row to the next. */
@@ -83,6 +87,10 @@ static inline const char *key_of(sqlite3_value *value, struct sql_key *key)
     key->bytes.len = (size_t)sqlite3_value_bytes(value);
     return key->bytes.ptr || !key->bytes.len ? NULL : "out of memory";
 }
+
+/* Text as the path of a file. What stands behind a NUL would be another file's
+ * name. NULL, and why. */
+const char *path_of(sqlite3_value *value, const char **why);
 
 void result_wrong(sqlite3_context *ctx, const char *why);
 

@@ -85,7 +85,8 @@ static int table_load(struct table *t)
         t->version = sqlite3_column_int64(s, 0);
         const void *const bytes = sqlite3_column_blob(s, 1);
         const size_t n = (size_t)sqlite3_column_bytes(s, 1);
-        if (bly_load(bytes, n, NULL, &t->f))
+        const bly_access limits = heap_limits();
+        if (bly_load(bytes, n, &limits, &t->f))
             rc = table_fail(t, bly_error());
     }
     sqlite3_finalize(s);
@@ -420,8 +421,10 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv,
     if (sqlite3_value_type(argv[0]) != SQLITE_NULL)
         return table_fail(t, "a key cannot become another; right: DELETE and "
                              "INSERT");
-    if (sqlite3_value_type(argv[2]) == SQLITE_NULL)
-        return table_fail(t, "NULL is no key");
+    if (sqlite3_value_type(argv[2]) == SQLITE_NULL) {
+        *rowid = 0; /* skipped, as by the aggregates */
+        return SQLITE_OK;
+    }
     const char *bad = key_of(argv[2], &key);
     if (!bad)
         bad = sql_add(t->f, &key);

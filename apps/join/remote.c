@@ -272,15 +272,20 @@ static int64_t get_stdin(void *ctx, void *buf, size_t nbytes)
 static bool read_request(struct serving *s, bly_filter **out)
 {
     unsigned char head[WIRE_REQUEST];
-    const bly_access how = { .secret = s->j->secret };
+    /* A stranger may send a filter that is coded in a thousandth of what it
+     * takes. */
+    const bly_access how = { .secret = s->j->secret,
+                             .max_bytes = s->j->held.memory };
     if (read_all(STDIN_FILENO, head, sizeof head) != (int64_t)sizeof head ||
         memcmp(head, WIRE_ASKS, WIRE_MAGIC) != 0)
         return !fail("standard input: not the request of a join; right: let "
                      "bloomery join --remote run this command");
     uint64_t left = get_le(head + WIRE_MAGIC + 1, 8);
     s->keys_only = head[WIRE_MAGIC] & WIRE_KEYS_ONLY;
-    if (bly_read(get_stdin, &left, &how, out))
-        return !fail("standard input: %s", bly_error());
+    const bly_status st = bly_read(get_stdin, &left, &how, out);
+    if (st)
+        return !fail("standard input: %s%s", bly_error(),
+                     st == BLY_ERANGE ? "; use a larger --memory" : "");
     return filter_can(*out, "standard input", BLY_CAN(HAS));
 }
 

@@ -104,10 +104,22 @@ static bool put_block_bytes(void *ctx, const void *bytes, size_t n)
     return block_put(ctx, bytes, n);
 }
 
+/* Bytes of memory that the filter of n keys may take: 1024 bits per key, where
+ * a rate of 2^-64 takes 93. A coded filter may take a thousand times its bytes,
+ * and this says which of them are no table's. */
+static uint64_t filter_most(uint64_t n)
+{
+    return (UINT64_C(1) << 20) + 128 * n;
+}
+
+#define FILTER_TOO_LARGE "its filter takes more than 1024 bits per key"
+
 /* The .bly file of a filter of all keys. */
 static bool make_filter(const struct table_entry *e, size_t n,
-                        const bly_spec *spec, struct block *out)
+                        const bly_spec *spec, struct block *out,
+                        char why[TABLE_WHY])
 {
+    bly_stats stats;
     bly_builder *b = NULL;
     bly_filter *f = NULL;
     bly_status st = n ? bly_builder_new(spec, &b) : BLY_OK;
@@ -118,11 +130,16 @@ static bool make_filter(const struct table_entry *e, size_t n,
     }
     if (!st && n)
         st = bly_builder_finish(b, 0, &f);
-    if (!st && n)
-        st = bly_write(f, put_block_bytes, out);
+    bool ok = !st || table_fail(why, bly_error());
+    if (ok && n) {
+        bly_peek(f, &stats);
+        ok = stats.bytes <= filter_most(n) || table_fail(why, FILTER_TOO_LARGE);
+    }
+    if (ok && n && bly_write(f, put_block_bytes, out))
+        ok = table_fail(why, bly_error());
     bly_builder_free(b);
     bly_free(f);
-    return st == BLY_OK;
+    return ok;
 }
 
 static bool put_footer(struct writing *w, const uint64_t words[TABLE_WORDS])
@@ -144,8 +161,9 @@ bool table_write(const struct table_entry *entries, size_t n,
     struct block of_keys = { 0 };
     const bly_bytes last = n ? entries[n - 1].key : (bly_bytes){ NULL, 0 };
     uint64_t words[TABLE_WORDS] = { [TABLE_VERSION] = 1, [TABLE_RECORDS] = n };
-    bool ok = make_filter(entries, n, filter, &of_keys);
-    table_fail(why, ok ? "out of memory" : bly_error());
+    bool ok = make_filter(entries, n, filter, &of_keys, why);
+    if (ok)
+        table_fail(why, "out of memory"); /* unless all goes well */
     ok = ok && put_bytes(&w, TABLE_MAGIC, 8) && put_blocks(&w, entries, n);
     for (size_t i = 0; i < n; i++)
         words[TABLE_DELETED_RECORDS] += entries[i].deleted;
@@ -240,9 +258,14 @@ static bool open_parts(struct table *t, const uint64_t w[TABLE_WORDS],
         return table_fail(why, "its last key is damaged");
     if (!t->nblocks)
         return t->filter_bytes == 0 || table_fail(why, "its filter is damaged");
-    const bly_access how = { 0 };
-    if (w[TABLE_FILTER_SUM] != sum_of(filter, t->filter_bytes) ||
-        bly_load(filter, t->filter_bytes, &how, &t->filter))
+    /* A record has 3 bytes at least, whatever the footer says. */
+    const bly_access how = {
+        .max_bytes = filter_most(t->records < t->n / 3 ? t->records : t->n / 3)
+    };
+    const bly_status st = bly_load(filter, t->filter_bytes, &how, &t->filter);
+    if (st == BLY_ERANGE)
+        return table_fail(why, FILTER_TOO_LARGE);
+    if (st || w[TABLE_FILTER_SUM] != sum_of(filter, t->filter_bytes))
         return table_fail(why, "its filter is damaged");
     bly_kind_info kind;
     bly_kind_of(t->filter, &kind);

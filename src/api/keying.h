@@ -10,8 +10,9 @@
  * type is not set yet; no if several threads might set it at once. */
 static inline bool bly_keying_open(const bly_filter *f)
 {
-    return !f->nadded && !f->shared && !f->readonly &&
-           bly_filter_keying(f).type == BLY_KEYS_UNKNOWN;
+    return !f->shared && !f->readonly &&
+           bly_filter_keying(f).type == BLY_KEYS_UNKNOWN &&
+           bly_filter_untouched(f);
 }
 
 /* Give a filter that is being made the description of its keys from a spec. If

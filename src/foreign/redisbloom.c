@@ -279,11 +279,18 @@ static bly_status redisbloom_restore(bly_foreign *f, unsigned version,
         return st;
     f->flags = (unsigned char)options;
     f->growth = options & REDISBLOOM_FIXED ? 0 : (uint32_t)growth;
-    for (size_t i = 0; i < f->nparts; i++)
-        if (!redisbloom_restore_link(f, from, version, &bly_chain_links(f)[i]))
+    uint64_t items = f->nadded;
+    for (size_t i = 0; i < f->nparts; i++) {
+        bly_chain_link *const l = &bly_chain_links(f)[i];
+        if (!redisbloom_restore_link(f, from, version, l))
             return bly_damaged("a RedisBloom record with a filter that cannot "
                                "be");
-    return BLY_OK;
+        if (l->items > items)
+            return bly_damaged("a RedisBloom record whose items do not add up");
+        items -= l->items;
+    }
+    return items ? bly_damaged("a RedisBloom record whose items do not add up")
+                 : BLY_OK;
 }
 
 /* ----------------------------------------------------------- asking, making */

@@ -465,17 +465,42 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b)
                         "filters whose keys are %s and %s do not combine: "
                         "build both from keys of one type",
                         bly_key_type_word(a.type), bly_key_type_word(b.type));
-    /* If keys are folded in queries, they miss the keys of a filter that was
-     * built without folding. */
-    if (a.forms != b.forms && (!a.type || !b.type))
+    /* Keys of unknown type were hashed as they came: the text "7" and the
+     * integer 7 may both be there. A query of text converts integers, a query
+     * of integers converts text, and one of folded text folds: each would miss
+     * keys that were not converted when they were added. Only bytes are never
+     * converted. */
+    const bly_keying known = a.type ? a : b;
+    if (a.type != b.type && known.type != BLY_KEYS_BYTES)
         return bly_fail(BLY_EUNFIT,
-                        "a filter whose keys were folded or trimmed does not "
-                        "combine with one that does not say what its keys are");
+                        "a filter whose keys are %s%s does not combine with "
+                        "one that does not say what its keys are: first state "
+                        "their type",
+                        known.forms ? "folded or trimmed " : "",
+                        bly_key_type_word(known.type));
     if (a.forms != b.forms)
         return bly_fail(BLY_EUNFIT,
                         "filters whose keys were folded or trimmed in "
                         "different ways do not combine: build both alike");
     return BLY_OK;
+}
+
+bool bly_filter_untouched(const bly_filter *f)
+{
+    bool untouched = !bly_filter_nadded(f);
+    for (uint32_t i = 0; i < f->nlayers && untouched; i++)
+        untouched = bly_filter_untouched(f->layer[i]);
+    return untouched;
+}
+
+/* May the keys of both be in one filter? An empty filter has none that could
+ * be missed, and takes over what the other one says. */
+static bly_status keys_fit(const bly_filter *a, const bly_filter *b)
+{
+    const bly_keying of_a = bly_filter_keying(a), of_b = bly_filter_keying(b);
+    const bly_filter *const silent = !of_a.type ? a : !of_b.type ? b : NULL;
+    return silent && bly_filter_untouched(silent) ? BLY_OK
+                                                  : bly_keyings_fit(of_a, of_b);
 }
 
 /* Allocate first, so that a failure has changed nothing. */
@@ -727,7 +752,7 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
                             a->kind->params[i].name);
     if (!akin && !bly_same_shape(a, b))
         return bly_fail(BLY_EUNFIT, "filters of another shape do not combine");
-    return bly_keyings_fit(bly_filter_keying(a), bly_filter_keying(b));
+    return keys_fit(a, b);
 }
 
 bool bly_equal(const bly_filter *a, const bly_filter *b)

@@ -146,9 +146,12 @@ static inline bly_keying bly_filter_keying(const bly_filter *f)
 /* The name of a type of keys; never NULL. */
 const char *bly_key_type_word(bly_key_type type);
 
-/* BLY_EUNFIT if two filters describe their keys in ways that cannot both be
- * true of one set. */
+/* BLY_EUNFIT if a filter with keys described by a and by b would miss some of
+ * them, whichever of the two it says. */
 bly_status bly_keyings_fit(bly_keying a, bly_keying b);
+
+/* Has nothing ever been added to f or to a layer of it? */
+bool bly_filter_untouched(const bly_filter *f);
 
 /* bly_free(), bly_become(), bly_move(), bly_equal() and
  * bly_set_coded() of bloomery.h are in filter.c too. */
