@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "apps/overlay/runtime.h"
+#include "report/say.h"
 
 /* ---------------------------------------------------------------- the lookup
  */
@@ -74,6 +75,25 @@ void client_free(struct chord_client *c)
     call_close(&c->call);
     book_free(&c->book);
     blob_free(&c->blob);
+}
+
+struct chord_client *client_new(const struct chord_params *p,
+                                const struct secure_secret *secret,
+                                uint64_t timeout)
+{
+    struct chord_client *const c = malloc(sizeof *c);
+    if (c)
+        client_init(c, p, secret, timeout);
+    else
+        fail("no memory for a client of the ring");
+    return c;
+}
+
+void client_close(struct chord_client *c)
+{
+    if (c)
+        client_free(c);
+    free(c);
 }
 
 const struct address *client_address(const struct chord_client *c,

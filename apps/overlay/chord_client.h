@@ -41,9 +41,18 @@ struct chord_client {
     struct chord_found found;
 };
 
+/* In the caller's memory; client_free() is for what was initialised, even if
+ * nothing was asked. The secret outlives it. */
 void client_init(struct chord_client *c, const struct chord_params *p,
                  const struct secure_secret *secret, uint64_t timeout);
 void client_free(struct chord_client *c);
+
+/* The same in memory of its own; NULL, after printing the reason. */
+struct chord_client *client_new(const struct chord_params *p,
+                                const struct secure_secret *secret,
+                                uint64_t timeout);
+/* NULL is allowed. */
+void client_close(struct chord_client *c);
 
 /* The owner of an id, its predecessor and its list. False: c->call.why. */
 bool client_owner(struct chord_client *c, uint64_t id, struct chord_found *f);

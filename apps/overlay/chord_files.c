@@ -61,22 +61,29 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
     return true;
 }
 
-static bool client_open(const struct node_args *a, struct chord_client *c,
-                        struct secure_secret *secret)
+/* A client that the caller closes, and whose secret outlives it; NULL, after
+ * printing the reason. There is none that is half open. */
+static struct chord_client *client_open(const struct node_args *a,
+                                        struct secure_secret *secret)
 {
     struct chord_params p;
     if (!take_params(a, &p) || !secure_read(a->key, secret))
-        return false;
-    client_init(c, &p, secret, a->patience ? 4 * a->patience : 10000);
-    if (!a->at.n || a->at.n > 8)
-        return !fail(
-            "--at ADDRESS:PORT is missing: a member of the ring; at most "
-            "8 are tried in turn");
-    for (size_t i = 0; i < a->at.n; i++)
-        if (!address_parse(a->at.at[i], &c->entries[i]))
-            return false;
-    c->nentries = a->at.n;
-    return true;
+        return NULL;
+    if (!a->at.n || a->at.n > 8) {
+        fail("--at ADDRESS:PORT is missing: a member of the ring; at most 8 "
+             "are tried in turn");
+        return NULL;
+    }
+    struct chord_client *const c =
+        client_new(&p, secret, a->patience ? 4 * a->patience : 10000);
+    for (size_t i = 0; c && i < a->at.n; i++)
+        if (!address_parse(a->at.at[i], &c->entries[i])) {
+            client_close(c);
+            return NULL;
+        }
+    if (c)
+        c->nentries = a->at.n;
+    return c;
 }
 
 static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
@@ -200,10 +207,10 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
 int ring_node_put(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    int status = c && client_open(args, c, &secret) ? YES : TROUBLE;
     if (args->as && operands->n != 1)
-        status = fail("--as names one file, and there are %zu", operands->n);
+        return fail("--as names one file, and there are %zu", operands->n);
+    struct chord_client *const c = client_open(args, &secret);
+    int status = c ? YES : TROUBLE;
     for (size_t i = 0; i < operands->n && status == YES; i++) {
         const char *const path = operands->at[i];
         const char *const slash = strrchr(path, '/');
@@ -217,9 +224,7 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
             report(stdout, args->json, node_file_fields, &out,
                    "{file}: {bytes} in {blocks} blocks[, {copies} copies]\n");
     }
-    if (c)
-        client_free(c);
-    free(c);
+    client_close(c);
     return status;
 }
 
@@ -292,12 +297,12 @@ static bly_status write_blocks(const void *what, bly_put *put, void *ctx)
 int ring_node_get(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    struct manifest *const m = malloc(sizeof *m);
+    struct chord_client *const c = client_open(args, &secret);
+    struct manifest *const m = c ? malloc(sizeof *m) : NULL;
     unsigned char *bytes = NULL;
     struct stored r;
     const char *const name = operands->at[0];
-    int status = c && m && client_open(args, c, &secret) ? YES : TROUBLE;
+    int status = m ? YES : c ? fail("no memory for a manifest") : TROUBLE;
     if (status == YES)
         status = get_manifest(c, name, &r, &bytes, m);
     if (status == NO)
@@ -316,11 +321,9 @@ int ring_node_get(const struct node_args *args, const struct list *operands)
             status = !st ? YES : st == BLY_EREFUSED ? TROUBLE : fail_library();
         }
     }
-    if (c)
-        client_free(c);
+    client_close(c);
     free(bytes);
     free(m);
-    free(c);
     return status;
 }
 
@@ -356,16 +359,14 @@ static int remove_file(struct chord_client *c, const char *name)
 int ring_node_rm(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    int status = c && client_open(args, c, &secret) ? NO : TROUBLE;
+    struct chord_client *const c = client_open(args, &secret);
+    int status = c ? NO : TROUBLE;
     for (size_t i = 0; i < operands->n && status != TROUBLE; i++) {
         const int got = remove_file(c, operands->at[i]);
         if (got != NO)
             status = got;
     }
-    if (c)
-        client_free(c);
-    free(c);
+    client_close(c);
     return status;
 }
 
@@ -491,10 +492,10 @@ static bool list_all(struct chord_client *c, struct listing *l)
 int ring_node_ls(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    struct listing *const l = calloc(1, sizeof *l);
+    struct chord_client *const c = client_open(args, &secret);
+    struct listing *const l = c ? calloc(1, sizeof *l) : NULL;
     (void)operands;
-    int status = c && l && client_open(args, c, &secret) ? YES : TROUBLE;
+    int status = l ? YES : c ? fail("no memory for a list of files") : TROUBLE;
     bool done = false;
     for (unsigned tries = 0; status == YES && !done && tries < 10; tries++) {
         if (tries)
@@ -512,10 +513,8 @@ int ring_node_ls(const struct node_args *args, const struct list *operands)
         listing_empty(l);
         free(l->files);
     }
-    if (c)
-        client_free(c);
+    client_close(c);
     free(l);
-    free(c);
     return status;
 }
 
@@ -536,12 +535,9 @@ static bool note_member(struct chord_client *c, struct chord_peer at,
 bool ring_live(const struct node_args *args, struct ring_members *out)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
+    struct chord_client *const c = client_open(args, &secret);
     *out = (struct ring_members){ 0 };
-    const bool ok = c && client_open(args, c, &secret) &&
-                    round_the_ring(c, note_member, out);
-    if (c)
-        client_free(c);
-    free(c);
+    const bool ok = c && round_the_ring(c, note_member, out);
+    client_close(c);
     return ok;
 }

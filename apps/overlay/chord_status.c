@@ -124,19 +124,28 @@ static void take_member(struct body *b, unsigned r, struct status_member *m,
     }
 }
 
-static bool ask_node(const struct node_args *args, const char *where,
-                     uint8_t type, struct chord_client *c,
-                     struct secure_secret *secret, struct frame *f)
+/* The client that asked, which holds the answer and which the caller closes;
+ * NULL, after printing the reason. */
+static struct chord_client *ask_node(const struct node_args *args,
+                                     const char *where, uint8_t type,
+                                     struct secure_secret *secret,
+                                     struct frame *f)
 {
     struct address a;
     const struct chord_params p = { args->name, args->r, args->copies };
     if (!address_parse(where, &a) || !secure_read(args->key, secret))
-        return false;
-    client_init(c, &p, secret, args->patience ? 4 * args->patience : 10000);
+        return NULL;
+    struct chord_client *const c =
+        client_new(&p, secret, args->patience ? 4 * args->patience : 10000);
+    if (!c)
+        return NULL;
     blob_start(&c->blob);
-    if (!call_ask(&c->call, &a, type, &c->blob, f) || call_error(&c->call, f))
-        return !fail("%s: %s", where, c->call.why);
-    return true;
+    if (!call_ask(&c->call, &a, type, &c->blob, f) || call_error(&c->call, f)) {
+        fail("%s: %s", where, c->call.why);
+        client_close(c);
+        return NULL;
+    }
+    return c;
 }
 
 static void status_print(const struct node_args *args,
@@ -162,11 +171,12 @@ static void status_print(const struct node_args *args,
 int ring_node_status(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = calloc(1, sizeof *c);
     struct node_status s = { 0 };
     struct frame f;
     int status = TROUBLE;
-    if (c && ask_node(args, operands->at[0], CHORD_STATUS, c, &secret, &f)) {
+    struct chord_client *const c =
+        ask_node(args, operands->at[0], CHORD_STATUS, &secret, &f);
+    if (c) {
         struct body b = { f.body, f.nbody, false };
         uint64_t *const to[] = {
             &s.records,  &s.bytes,    &s.files,    &s.tombstones,  &s.exchanges,
@@ -195,23 +205,18 @@ int ring_node_status(const struct node_args *args, const struct list *operands)
         }
         free(s.members);
     }
-    if (c)
-        client_free(c);
-    free(c);
+    client_close(c);
     return status;
 }
 
 int ring_node_leave(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = calloc(1, sizeof *c);
     struct frame f;
-    const bool ok =
-        c && ask_node(args, operands->at[0], CHORD_LEAVE, c, &secret, &f);
-    if (c)
-        client_free(c);
-    free(c);
-    return ok ? YES : TROUBLE;
+    struct chord_client *const c =
+        ask_node(args, operands->at[0], CHORD_LEAVE, &secret, &f);
+    client_close(c);
+    return c ? YES : TROUBLE;
 }
 
 /* -------------------------------------------------------------------- starting
