@@ -4,6 +4,7 @@ A short form of the long test (BLY_FULL=1: 20 processes, a gigabyte, two
 neighbours killed every 20 seconds for ten minutes). All on loopback, ports
 chosen by the kernel.
 """
+import hashlib
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import time
 import pytest
 
 from conftest import PATIENCE
-from rings import Ring, compare, filled, run
+from rings import Ring, compare, filled, run, until
 
 FULL = os.environ.get("BLY_FULL")
 
@@ -111,6 +112,60 @@ def test_damaged_records_are_never_given_out(ring, tmp_path):
     # Started again, too.
     ring.start(listen=at, folder=ring.kill(at))
     ring.settle()
+    compare(ring, files, tmp_path)
+
+
+def test_blocks_of_removed_files_are_reclaimed(tmp_path):
+    ring = Ring(tmp_path, patience=750)
+    try:
+        for _ in range(4):
+            ring.start("--reclaim", "1000")
+        ring.settle()
+        shared, own = random.Random(1).randbytes(1 << 20), random.Random(2).randbytes(1 << 20)
+        for name, data in ("both", shared + own), ("one", shared):
+            (tmp_path / name).write_bytes(data)
+            ring.command("put", tmp_path / name)
+        digests = [hashlib.sha256(data).hexdigest() for data in (shared, own)]
+        assert all(ring.copies()[d] == 3 for d in digests)
+        ring.command("rm", "both")
+        until(lambda: digests[1] not in ring.copies(), ring.copies)
+        assert ring.copies()[digests[0]] == 3
+        assert not [f for _, folder in ring.nodes.values() for f in folder.glob("??") if not any(f.iterdir())]
+        compare(ring, {"one": tmp_path / "one"}, tmp_path)
+        # And back: of two puts at a time each claims what it shares.
+        ring.command("rm", "one")
+        ring.command("put", tmp_path / "both")
+        compare(ring, {"both": tmp_path / "both"}, tmp_path)
+        rounds = {a: ring.status(a)["exchanges"] for a in ring.nodes}
+        until(lambda: all(ring.status(a)["exchanges"] >= n + 6 for a, n in rounds.items()))
+        compare(ring, {"both": tmp_path / "both"}, tmp_path)
+    finally:
+        ring.close()
+
+
+def test_damage_is_found_and_mended_unasked(ring, tmp_path):
+    for _ in range(3):
+        ring.start()
+    ring.settle()
+    files = filled(ring, tmp_path, 2, 400000)
+    folder = next(iter(ring.nodes.values()))[1]
+    whole = {path: path.read_bytes() for path in folder.glob("??/*") if len(path.name) == 64}
+    for path, data in whole.items():
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    until(lambda: all(path.read_bytes() == data for path, data in whole.items()))
+    compare(ring, files, tmp_path)
+
+
+def test_a_put_over_damage_stores(ring, tmp_path):
+    for _ in range(3):
+        ring.start("--exchange", "600000")
+    ring.settle()
+    files = filled(ring, tmp_path, 1, 400000)
+    for _, folder in ring.nodes.values():
+        for path in folder.glob("??/*"):
+            path.write_bytes(path.read_bytes()[:-1])
+    ring.command("get", "file0", status=2)
+    ring.command("put", files["file0"])
     compare(ring, files, tmp_path)
 
 
