@@ -11,6 +11,7 @@ import random
 import shutil
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -193,6 +194,46 @@ def test_who_lacks_the_secret_stays_outside(tmp_path):
         assert "another ring" in run("node", "status", at, "-K", key, "--ring", "x", status=2).err
         assert len(ring.order()) == 2
     finally:
+        ring.close()
+
+
+def test_who_is_led_elsewhere_shares_no_key(tmp_path):
+    """Somebody in the middle sends a connection for one address to another node: as many copies would be counted
+    as addresses, and all be one."""
+    key = tmp_path / "key"
+    run("node", "key", key)
+    if "libsodium" in run("node", "status", "-K", key, "1", status=2).err:
+        pytest.skip("no libsodium")
+    ring = Ring(tmp_path, "-K", key)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def carry(a, b):
+        try:
+            while data := a.recv(4096):
+                b.sendall(data)
+        except OSError:
+            pass  # the other direction has ended
+
+    def lead(at):
+        host, port = at.split(":")
+        while True:
+            try:
+                asker, _ = listener.accept()
+            except OSError:
+                return
+            other = socket.create_connection((host, int(port)))
+            for pair in (asker, other), (other, asker):
+                threading.Thread(target=carry, args=pair, daemon=True).start()
+
+    try:
+        at = ring.start()
+        threading.Thread(target=lead, args=(at,), daemon=True).start()
+        run("node", "status", at, "-K", key)
+        middle = "127.0.0.1:%d" % listener.getsockname()[1]
+        run("node", "status", middle, "-K", key, "--patience", "250", status=2)
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
         ring.close()
 
 
