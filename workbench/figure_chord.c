@@ -246,8 +246,8 @@ static void fullest_run(struct figure_run *run)
     free(ids);
     free(loads);
     figure_note(run, "Both tend to 1 as the ring grows: the harmonic number "
-                     "of n over ln n. So no member has more than 1.6 (m/n) ln "
-                     "n keys on average, from 16 members on.");
+                     "of n over ln n. So the fullest member has some 1.2 (m/n) "
+                     "ln n keys among 16, and fewer among more.");
 }
 
 const struct figure figure_chord_fullest = {
