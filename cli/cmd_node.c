@@ -30,13 +30,22 @@ static const struct opt node_options[] = {
     { "copies", 0, OPT_POSITIVE, &node_args.copies, "N",
       "copies of each record, the same at all nodes; 3 if not given" },
     { "least-copies", 0, OPT_POSITIVE, &node_args.least, "N",
-      "run: copies that a put waits for; 2 if not given" },
+      "run: copies that a put needs; without it 2, or 1 in a ring of one "
+      "node" },
     { "vnodes", 0, OPT_POSITIVE, &node_args.vnodes, "N",
       "run: places on the ring of this process; 1 if not given" },
     { "period", 0, OPT_POSITIVE, &node_args.period, "MS",
       "run: milliseconds between rounds of maintenance; 1000 if not given" },
     { "exchange", 0, OPT_POSITIVE, &node_args.exchange, "MS",
       "run: milliseconds between comparisons of copies; 10000 if not given" },
+    { "evict", 0, OPT_POSITIVE, &node_args.evict, "MS",
+      "run: milliseconds of silence after which a node is left out of those "
+      "who keep names, until it comes back; 8 periods if not given" },
+    { "absence", 0, OPT_TEXT, &node_args.absence, "TIME",
+      "run: how long the removal of a file is remembered; 30d if not given" },
+    { "reclaim", 0, OPT_POSITIVE, &node_args.reclaim, "MS",
+      "run: milliseconds after which a block that no file uses is dropped; "
+      "an hour if not given" },
     { "patience", 0, OPT_POSITIVE, &node_args.patience, "MS",
       "milliseconds that an answer may take at least before its node counts "
       "as silent; 250 if not given" },
@@ -50,7 +59,7 @@ static const struct opt node_options[] = {
 static const struct verb node_verbs[] = {
     { "run", "DIR", 1,
       " listen join key-file ring successors copies least-copies vnodes period "
-      "exchange patience quiet " },
+      "exchange patience evict absence reclaim quiet " },
     { "put", "FILE...", 1, NODE_CLIENT "as " },
     { "get", "NAME", 1, NODE_CLIENT "output " },
     { "rm", "NAME...", 1, NODE_CLIENT },
@@ -98,10 +107,14 @@ const struct command cmd_node = {
         "start again with its old folder or an empty one; give it --join, "
         "since what it knew of the ring is of the past.\n\n"
         "put cuts files into blocks and keeps them under their digests; get "
-        "compares what it gets with them. Any member may be asked. rm leaves a "
-        "tombstone for 24 hours, so that an old copy does not come back; "
-        "blocks of removed files stay. ls asks all members in turn.\n\n"
-        "get, rm and ls end with status 1 if there is no such file, or none. "
+        "compares what it gets with them. Any member may be asked. put and rm "
+        "are done when all nodes that keep the name have it on disk; they end "
+        "with status 2 if that is not so, or not known. Nodes that keep names "
+        "agree on a list of themselves by majority: half of them or fewer, cut "
+        "off from the others, refuse. Blocks that no file uses any more are "
+        "dropped after --reclaim.\n\n"
+        "get, rm and ls end with status 1 if there is no such file, or none, "
+        "and with 2 if that cannot be said now. "
         "status shows what a node knows, and leave makes it hand over and "
         "end.\n\n"
         "key FILE makes a secret. With --key-file all connections are "

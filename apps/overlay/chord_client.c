@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "apps/overlay/runtime.h"
-#include "io/sums.h"
 #include "report/say.h"
 
 /* ---------------------------------------------------------------- the lookup
@@ -178,27 +177,6 @@ size_t chord_holders(const struct book *book, const struct address *owner,
 /* ---------------------------------------------------------------- one record
  */
 
-void stored_put(struct blob *b, const struct stored *r)
-{
-    blob_bytes(b, r->digest, STORE_DIGEST);
-    blob_number(b, r->counter, 8);
-    blob_number(b, r->writer, 8);
-    blob_number(b, r->when, 8);
-    blob_number(b, r->flags, 1);
-}
-
-void stored_take(struct body *b, struct stored *r)
-{
-    *r = (struct stored){ 0 };
-    const unsigned char *const digest = body_bytes(b, STORE_DIGEST);
-    if (digest)
-        memcpy(r->digest, digest, STORE_DIGEST);
-    r->counter = body_number(b, 8);
-    r->writer = body_number(b, 8);
-    r->when = body_number(b, 8);
-    r->flags = (uint8_t)body_number(b, 1);
-}
-
 static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
                                   uint8_t type, struct frame *f)
 {
@@ -210,32 +188,6 @@ static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
     if (!call_ask(&c->call, at, type, &c->blob, f))
         return FRAME_REFUSED;
     return call_error(&c->call, f);
-}
-
-void name_digest(const void *name, size_t n, unsigned char *digest)
-{
-    char text[CHORD_NAME_MOST + 5];
-    memcpy(text, "file:", 5);
-    memcpy(text + 5, name, n);
-    sum_sha256(text, n + 5, digest);
-}
-
-bool stored_genuine(const struct stored *r, const unsigned char *data)
-{
-    unsigned char sum[SHA256_BYTES];
-    struct body b = { data, r->nbytes, false };
-    if (!r->flags) {
-        sum_sha256(data, r->nbytes, sum);
-    } else {
-        const size_t n = (size_t)body_number(&b, 2);
-        const unsigned char *const name = body_bytes(&b, n);
-        if (!name || !n || n > CHORD_NAME_MOST ||
-            (r->flags != STORE_IS_MANIFEST &&
-             (r->flags != STORE_IS_TOMB || b.n)))
-            return false;
-        name_digest(name, n, sum);
-    }
-    return memcmp(sum, r->digest, sizeof sum) == 0;
 }
 
 enum frame_error client_get_from(struct chord_client *c, struct chord_peer p,
@@ -270,21 +222,63 @@ enum frame_error client_get_from(struct chord_client *c, struct chord_peer p,
     return (enum frame_error)0;
 }
 
-enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
-                               const struct stored *r, const void *data,
-                               bool replica, unsigned *copies)
+static void put_question(struct chord_client *c, struct chord_peer p,
+                         const struct stored *r, const void *data, bool replica)
 {
-    struct frame f;
     blob_start(&c->blob);
     blob_number(&c->blob, p.id, 8);
     blob_number(&c->blob, replica ? CHORD_REPLICA : 0, 1);
     stored_put(&c->blob, r);
     blob_bytes(&c->blob, data, r->nbytes);
-    const enum frame_error e =
-        ask_files(c, p, r->flags & STORE_IS_TOMB ? CHORD_DEL : CHORD_PUT, &f);
-    if (!e && copies)
-        *copies = f.nbody ? f.body[0] : 0;
+}
+
+static unsigned put_answer(struct chord_client *c, const struct frame *f)
+{
+    struct body b = { f->body, f->nbody, false };
+    const unsigned made = (unsigned)body_number(&b, 1);
+    const uint64_t reclaim = body_number(&b, 8);
+    if (!b.bad && (!c->reclaim || reclaim < c->reclaim))
+        c->reclaim = reclaim;
+    return made;
+}
+
+enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
+                               const struct stored *r, const void *data,
+                               bool replica, unsigned *copies)
+{
+    struct frame f;
+    put_question(c, p, r, data, replica);
+    const enum frame_error e = ask_files(c, p, CHORD_PUT, &f);
+    if (!e) {
+        const unsigned made = put_answer(c, &f);
+        if (copies)
+            *copies = made;
+    }
     return e;
+}
+
+void client_send_copy(struct chord_client *c, struct chord_peer p,
+                      const struct stored *r, const void *data,
+                      uint32_t *request)
+{
+    const struct address *const at = client_address(c, p);
+    put_question(c, p, r, data, true);
+    *request = 0;
+    if (!at || !call_send(&c->call, at, CHORD_PUT, &c->blob, request))
+        *request = 0;
+}
+
+bool client_copied(struct chord_client *c, struct chord_peer p,
+                   const struct stored *r, const void *data, uint32_t request)
+{
+    struct frame f;
+    const struct address *const at = client_address(c, p);
+    if (at && request && call_take(&c->call, at, request, &f))
+        return !call_error(&c->call, &f);
+    if (c->call.late)
+        return false;
+    /* Its connection may have been closed since it was last used. */
+    return !client_put_to(c, p, r, data, true, NULL);
 }
 
 /* Wait before trying again: 50 ms, doubling. */
@@ -318,7 +312,7 @@ enum store_result client_get(struct chord_client *c,
                     client_put_to(c, f.owner, r, *bytes, true, NULL);
                 return STORE_OK;
             }
-            silent |= e != FRAME_NOT_FOUND && p.at;
+            silent |= e != FRAME_NOT_FOUND && e != FRAME_DAMAGED && p.at;
             if (p.id == f.owner.id && i)
                 break; /* round the ring */
         }
@@ -341,7 +335,7 @@ bool client_put(struct chord_client *c, const struct stored *r,
             client_put_to(c, f.owner, r, data, false, copies);
         if (!e)
             return true;
-        if (e == FRAME_STALE || e == FRAME_FULL)
+        if (e == FRAME_FULL)
             return false;
     }
     return false;

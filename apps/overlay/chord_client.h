@@ -10,8 +10,14 @@
 #include "apps/overlay/call.h"
 #include "apps/overlay/chord_store.h"
 #include "apps/overlay/chord_wire.h"
+#include "apps/overlay/stored.h"
 
-enum { CHORD_STATUS = 32, CHORD_LEAVE }; /* types beside enum chord_type */
+enum { /* types beside enum chord_type */
+       CHORD_STATUS = 32,
+       CHORD_LEAVE,
+       CHORD_USES = 56, /* u64 epoch, u64 seed -> u64 who, filter of digests */
+       CHORD_UNUSED     /* digest: drop it, if you have found it unused, too */
+};
 #define CHORD_REPLICA 0x80 /* flag of a PUT: forward it to nobody */
 
 /* What the members of a ring agree on. Zero: the usual. */
@@ -21,7 +27,6 @@ struct chord_params {
 };
 #define CHORD_USUAL_R 8
 #define CHORD_USUAL_COPIES 3
-#define CHORD_NAME_MOST 4096 /* bytes of a file's name */
 
 struct chord_client {
     struct caller call;
@@ -32,6 +37,8 @@ struct chord_client {
     struct address entries[8]; /* members to begin with */
     size_t nentries;
     struct blob blob;
+    uint64_t reclaim; /* milliseconds that blocks which were put are kept */
+    unsigned nobody;  /* attempts in which no entry answered: names_client.c */
 
     /* The question under way. */
     bool waits, ended;
@@ -79,6 +86,14 @@ enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
                                const struct stored *r, const void *data,
                                bool replica, unsigned *copies);
 
+/* A copy for a holder, in two halves, so that several are written at a time;
+ * the request is 0 if it could not be sent. */
+void client_send_copy(struct chord_client *c, struct chord_peer p,
+                      const struct stored *r, const void *data,
+                      uint32_t *request);
+bool client_copied(struct chord_client *c, struct chord_peer p,
+                   const struct stored *r, const void *data, uint32_t request);
+
 /* From whoever has it; STORE_NONE: nobody says that it has it, all having
  * answered; STORE_BROKEN: nobody could be asked. */
 enum store_result client_get(struct chord_client *c,
@@ -98,16 +113,5 @@ bool client_state(struct chord_client *c, struct chord_peer p,
                   struct chord_message *answer);
 
 #define CLIENT_LIST 1024
-
-/* The digest of the file of a name, which is not too long. */
-void name_digest(const void *name, size_t n, unsigned char *digest);
-
-/* Does a record stand under its own digest: that of a block's bytes, or of the
- * name that a manifest or a tombstone begins with? */
-bool stored_genuine(const struct stored *r, const unsigned char *data);
-
-/* How a record stands in a body. */
-void stored_put(struct blob *b, const struct stored *r);
-void stored_take(struct body *b, struct stored *r);
 
 #endif
