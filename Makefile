@@ -138,7 +138,7 @@ PYTHON := $(if $(PYTHON_INCLUDE),$(B)/python/.done)
 ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
-.PHONY: all help lib demo test test-full soak faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
+.PHONY: all help lib demo test test-full soak ring-check faults check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
         vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
@@ -541,11 +541,12 @@ test: ## every test there is; at the end what was skipped, and why
 	@tools/run-tests $(B)
 
 FAULTS   = $(B)/tests/disk_tracer $(B)/tests/failing_malloc.so $(B)/tests/jumping_clock.so
+RINGS    = $(B)/tests/ring_clerk $(B)/tests/jumping_clock.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(TESTS:%=$(B)/plain/tests/%) $(TESTS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
+    $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(RINGS) $(if $(PYTHON),$(B)/asan/python/.done)
 programs: $(PROGRAMS) cross js web ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
@@ -561,6 +562,16 @@ $(B)/tests/%.so: tests/%.c
 faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an hour)
 	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
 	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py
+
+# Clients of a ring whose members are killed, stopped, cut off and worse, and a judge of what they were told.
+$(B)/tests/ring_clerk: tests/ring_clerk.c $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c io/*.c report/*.c)) \
+    $(B)/release/libbloomery.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread $^ $(PKG_LIBS) -lm -ldl -o $@
+RING_CHECK_SECONDS ?= 1800
+ring-check: all $(RINGS) ## faults of ring members, and a judge of what clients were told (half an hour: RING_CHECK_SECONDS)
+	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/ring_check.py $(RING_CHECK_SECONDS)
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
 SOAK_SECONDS ?= 3600
