@@ -17,6 +17,7 @@ resurrected. The status is 1 if anything was.
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ import threading
 import time
 
 from conftest import BUILD
-from ring_cluster import Cluster, until
+from ring_cluster import Cluster
 from ring_history import ABSENT, NOTHING, OK, REFUSED, UNKNOWN, Fault, History, Operation, judge
 
 CLERK = BUILD / "tests" / "ring_clerk"
@@ -36,17 +37,22 @@ NOT_BEGUN = ("cannot be asked",)
 class Client(threading.Thread):
     """One who asks, waits for the answer, and asks again, until told to end."""
 
-    def __init__(self, cluster, history, number, names, seed):
+    def __init__(self, cluster, history, number, names, seed, home=None, rest=0):
+        """home: the member on whose host it is, and which it asks; rest: seconds between operations, on average."""
         super().__init__(daemon=True)
+        self.home, self.rest = home, rest
         self.cluster, self.history, self.number, self.names = cluster, history, number, names
         self.chance = random.Random(seed * 1000 + number)
         self.ends = threading.Event()
         self.puts, self.last, self.failed, self.trouble = 0, None, 0, None
-        self.clerk = subprocess.Popen([CLERK, str(PATIENCE_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        inside = cluster.network.inside(home.number) if home and cluster.network else []
+        self.clerk = subprocess.Popen([*inside, CLERK, str(PATIENCE_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       text=True)
 
     def members(self):
         """Whom to ask: somebody who answers, as a rule."""
+        if self.home:
+            return self.home.address
         good = [m.address for m in self.cluster.members if m.reached()]
         chosen = self.chance.sample(good, min(2, len(good)))
         if self.chance.random() < 0.05:
@@ -89,6 +95,8 @@ class Client(threading.Thread):
                 name, mine = self.chance.choice(self.names)
                 what = self.chance.choices(["put", "get", "rm"], [5, 6, 1])[0] if mine else "get"
                 self.ask(what, name, self.value(name) if what == "put" else ABSENT)
+                if self.rest:
+                    self.ends.wait(self.chance.expovariate(1 / self.rest))
         except Exception as e:  # told to whoever waits
             self.trouble = e
 
@@ -197,8 +205,8 @@ class Nemesis:
         """All copies are made again."""
         while self.under_way:
             self.mend()
-        self.cluster.settle()
-        self.cluster.exchanged()
+        self.cluster.settle(log=self.say)
+        self.cluster.exchanged(log=self.say)
         self.repaired = True
         self.say("repaired")
 
@@ -206,7 +214,7 @@ class Nemesis:
 class Check:
     """A ring, its clients, and their history."""
 
-    def __init__(self, folder, members=10, clients=8, names=40, seed=1, log=None, **kw):
+    def __init__(self, folder, members=10, clients=8, names=40, seed=1, log=None, rest=0, **kw):
         self.cluster = Cluster(folder, members, seed=seed, **kw)
         self.history = History()
         self.names = [f"name{i}" for i in range(names)]
@@ -217,7 +225,9 @@ class Check:
                 mine = [(n, k % 3 == 0 or k % clients == i) for k, n in enumerate(self.names)]
                 # A client reads mostly what it writes.
                 own = [x for x in mine if x[1]]
-                self.clients.append(Client(self.cluster, self.history, i, own * 3 + mine, seed))
+                # One in three is cut off, and stays without an answer, together with a member.
+                home = self.cluster.members[i % members] if i % 3 == 2 else None
+                self.clients.append(Client(self.cluster, self.history, i, own * 3 + mine, seed, home, rest))
             self.nemesis = Nemesis(self.cluster, self.names, seed, log)
         except BaseException:
             self.close()
@@ -236,17 +246,17 @@ class Check:
                     raise c.trouble
             time.sleep(0.01)
 
-    def round(self, adjacent, gap=40):
+    def round(self, adjacent, gap=150):
         """A fault, now and then with another one on top, and its end; the ring need not be whole before the next."""
         nemesis = self.nemesis
         while not nemesis.hurt(adjacent):
             if nemesis.under_way or not nemesis.repaired:
                 nemesis.repair()
-        self.work(gap, 3)
+        self.work(gap, 4)
         if nemesis.chance.random() < 0.25:
             for _ in range(5):
                 if nemesis.hurt(adjacent):
-                    self.work(gap, 3)
+                    self.work(gap, 4)
                     break
         if nemesis.chance.random() < 0.8:
             while nemesis.under_way:
@@ -256,7 +266,7 @@ class Check:
         if nemesis.chance.random() < 0.5:
             nemesis.repair()
         for m in self.cluster.members:
-            assert not m.process or m.process.poll() is None, f"{m} has ended: {m.log.read_text()[-300:]}"
+            m.check()
 
     def start(self):
         for c in self.clients:
@@ -307,13 +317,14 @@ class Check:
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing stays behind
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 1800
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
     sanitized = os.environ.get("BLY_RING_SANITIZED")
     with tempfile.TemporaryDirectory(prefix="ring_check") as folder:
         folder = pathlib.Path(folder)
         print(f"seed {seed}, in {folder}", flush=True)
-        check = Check(folder, seed=seed, log=sys.stdout, sanitized=bool(sanitized))
+        check = Check(folder, seed=seed, log=sys.stdout, rest=0.06, sanitized=bool(sanitized))
         try:
             check.start()
             end, adjacent = time.monotonic() + seconds, False
@@ -327,7 +338,8 @@ def main():
                 for fault in faults:
                     print(fault)
             print("faults:", ", ".join(f"{n} {kind}" for kind, n in sorted(check.nemesis.by_kind.items())))
-            print(*complaints[:20], sep="\n")
+            for line in complaints[:20]:
+                print(line)
             print(check.summary(found), flush=True)
             return 1 if any(found.values()) or complaints else 0
         finally:

@@ -3,7 +3,7 @@
     namespace hub   the clients, and two bridges: all are on the first, and whoever is cut off is moved to the other,
                     so that packets vanish without a word
     namespace nN    node N, at 10.79.0.N:7000
-    disk            a small tmpfs, which can be filled
+    disk            a tmpfs, which shrinks to what is on it
     clock           the time of day of tests/jumping_clock.c
 
 Where namespaces cannot be made (that takes root), all run on loopback, and nobody can be cut off.
@@ -26,7 +26,7 @@ from net_namespaces import IP, sweep
 from rings import QUICK
 
 CLOCK = BUILD / "tests" / "jumping_clock.so"
-DISK = 64 << 20  # bytes of a disk
+DISK = 512 << 20  # bytes of a disk
 
 
 def place(text):
@@ -34,11 +34,16 @@ def place(text):
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def until(holds, *told):
-    """Wait until it does."""
-    end = time.monotonic() + PATIENCE
+def until(holds, told=None, log=None):
+    """Wait until it does. Now and then the log gets what told() returns, for whoever wonders what is waited for."""
+    began = said = time.monotonic()
     while not holds():
-        assert time.monotonic() < end, [t() if callable(t) else t for t in told]
+        now = time.monotonic()
+        if now > began + PATIENCE:
+            raise AssertionError(told() if told else "waited in vain")
+        if log and told and now > said + 20:
+            log("waits:", told())
+            said = now
         time.sleep(0.02)
 
 
@@ -168,7 +173,9 @@ class Member:
         self.stopped = False
 
     def jump(self, seconds):
-        self.clock.write_bytes(struct.pack("<q", seconds))
+        # In place: a process that reads its clock in a file without bytes is killed.
+        with open(self.clock, "r+b", buffering=0) as f:
+            f.write(struct.pack("<q", seconds))
 
     def limit(self, what, soft):
         """Set a limit of the process; None: as high as it may be."""
@@ -178,19 +185,16 @@ class Member:
     def fill(self, full):
         """Its disk has no room, or has it again."""
         self.full = full
-        ballast = self.folder / "ballast"
         if not self.cluster.disks:
             if self.process:
                 self.limit(resource.RLIMIT_FSIZE, 0 if full else None)
-        elif not full:
-            ballast.unlink(missing_ok=True)
-        else:
-            with open(ballast, "wb", buffering=0) as f:
-                try:
-                    while True:
-                        f.write(bytes(1 << 16))
-                except OSError:
-                    pass
+            return
+        while True:
+            disk = os.statvfs(self.folder)
+            size = (disk.f_blocks - disk.f_bfree) * disk.f_frsize if full else DISK
+            done = subprocess.run(["mount", "-o", f"remount,size={size}", self.folder], capture_output=True)
+            if done.returncode == 0:
+                return  # otherwise something was written in between
 
     def starve(self, starved):
         """It may open no more files than it has."""
@@ -218,7 +222,19 @@ class Member:
             except (FileNotFoundError, IndexError):
                 pass  # removed meanwhile, or written
 
+    def check(self):
+        """It runs, unless somebody has ended it."""
+        assert not self.process or self.process.poll() is None, \
+            f"{self} has ended with {self.process.poll()}: {self.log.read_text()[-2000:]}"
+
+    def brief(self):
+        """For people."""
+        state = self.status()
+        return f"{self}: " + (", ".join(f"{m['phase']} {m['predecessor'][:4]}<{m['id'][:4]}<{m['successors'][0]}"
+                                        for m in state["members"]) if state else "no answer")
+
     def status(self):
+        self.check()
         done = run_command("node", "status", self.address, "--json", "--patience", "1000")
         return done.json if done.status == 0 else None
 
@@ -268,10 +284,10 @@ class Cluster:
                 return False
         return True
 
-    def settle(self, members=None):
-        until(lambda: self.whole(members), lambda: [(m, m.status()) for m in members or self.members])
+    def settle(self, members=None, log=None):
+        until(lambda: self.whole(members), lambda: [m.brief() for m in members or self.members if m.process], log)
 
-    def exchanged(self, rounds=2, members=None):
+    def exchanged(self, rounds=2, members=None, log=None):
         """Wait until everybody has compared its range with its holders so many times from now on."""
         members = [m for m in members or self.members if m.process]
 
@@ -279,7 +295,8 @@ class Cluster:
             state = m.status()
             return state["exchanges"] if state else -1
         before = {m: count(m) for m in members}
-        until(lambda: all(count(m) >= before[m] + rounds or not m.process for m in members))
+        until(lambda: all(count(m) >= before[m] + rounds or not m.process for m in members),
+              lambda: [(m, before[m], count(m)) for m in members], log)
 
     def cut(self, members):
         for m in members:

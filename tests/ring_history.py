@@ -168,21 +168,24 @@ class Fault(collections.namedtuple("Fault", "kind name operations")):
 
 def missed_by(read, puts, acked, removals):
     """The put that a read saw, and the acknowledged write that it should have
-    seen instead, or one behind that; None if it is right."""
-    if read.value is not ABSENT:
-        # Overwritten by a write that began after what was read had been
-        # acknowledged, and was acknowledged before the read began. A put whose
-        # outcome is unknown may have come later.
-        source = puts[read.value]
-        later = [w for w in acked if w.began > source.ended and w.ended < read.began]
-        return source, later[-1] if later else None
-    for w in reversed(acked):
-        # Absent, though there was a put, and no removal at it or behind it.
-        if w.what == "put" and w.ended < read.began:
+    seen instead, or one behind that; None if it is right. acked is in the order
+    of beginnings."""
+    source = puts[read.value] if read.value is not ABSENT else None
+    for w in reversed(acked[:bisect.bisect_left(acked, read.began, key=lambda w: w.began)]):
+        if source and w.began <= source.ended:
+            break  # so it may be older than what was read
+        if w.ended >= read.began:
+            continue
+        if source:
+            # Overwritten after it had been acknowledged, and before the read
+            # began. A put whose outcome is unknown may have come later.
+            return source, w
+        if w.what == "put":
+            # Absent, though there was a put, and no removal at it or behind it.
             if any(r.ended > w.began and r.began < read.ended for r in removals):
-                break  # and so at all puts before it
+                break
             return None, w
-    return None, None
+    return source, None
 
 
 def faults_of(name, operations):

@@ -20,9 +20,11 @@ pytestmark = pytest.mark.skipif(not CLERK.exists() or not CLOCK.exists(), reason
 def cluster(tmp_path, request):
     made = Cluster(tmp_path, getattr(request, "param", 3), cuts=False)
     yield made
-    for m in made.members:
-        assert not m.process or m.process.poll() is None, m.log.read_text()
-    made.close()
+    try:
+        for m in made.members:
+            m.check()
+    finally:
+        made.close()
 
 
 # ------------------------------------------------- an acknowledged write is kept
