@@ -215,6 +215,9 @@ $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
+$(B)/$(1)/tests/test_ring_state: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord_store chord_wire frame names names_files names_sync names_vote roster runtime \
+    secure stored) $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
+$(B)/$(1)/tests/test_ring_state: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index frame gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
     $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c io/*.c))
 $(B)/$(1)/tests/test_gossip: TEST_LIBS = $(PKG_LIBS)
@@ -745,7 +748,7 @@ $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 $(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
 $(B)/bench/scan_rows: $(patsubst %,$(B)/release/apps/traffic/%.o,scan scan_front scan_groups scan_classes automaton)
 $(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,call chord chord_2001 chord_client chord_join chord_store \
-    chord_walk chord_wire frame runtime secure) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
+    chord_walk chord_wire frame runtime secure stored) $(patsubst %.c,$(B)/release/%.o,$(wildcard io/*.c report/*.c))
 $(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
 
 -include $(BENCH:=.d)

@@ -34,7 +34,7 @@ def number(digest):
 
 
 def ring_id(name="ring", r=8, copies=3):
-    text = f"{name} bits=64 sha256 r={r} R={copies}".encode()
+    text = f"{name} bits=64 sha256 r={r} R={copies} names=2".encode()
     return number(hashlib.sha256(text).digest())
 
 

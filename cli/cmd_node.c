@@ -30,13 +30,22 @@ static const struct opt node_options[] = {
     { "copies", 0, OPT_POSITIVE, &node_args.copies, "N",
       "copies of each record, the same at all nodes; 3 if not given" },
     { "least-copies", 0, OPT_POSITIVE, &node_args.least, "N",
-      "run: copies that a put waits for; 2 if not given" },
+      "run: copies that a put needs; without it 2, or 1 in a ring of one "
+      "node" },
     { "vnodes", 0, OPT_POSITIVE, &node_args.vnodes, "N",
       "run: places on the ring of this process; 1 if not given" },
     { "period", 0, OPT_POSITIVE, &node_args.period, "MS",
       "run: milliseconds between rounds of maintenance; 1000 if not given" },
     { "exchange", 0, OPT_POSITIVE, &node_args.exchange, "MS",
       "run: milliseconds between comparisons of copies; 10000 if not given" },
+    { "evict", 0, OPT_POSITIVE, &node_args.evict, "MS",
+      "run: milliseconds of silence after which a node is left out of those "
+      "who keep names, until it comes back; 8 periods if not given" },
+    { "absence", 0, OPT_TEXT, &node_args.absence, "TIME",
+      "run: how long the removal of a file is remembered; 30d if not given" },
+    { "reclaim", 0, OPT_POSITIVE, &node_args.reclaim, "MS",
+      "run: milliseconds after which a block that no file uses is dropped; "
+      "an hour if not given" },
     { "patience", 0, OPT_POSITIVE, &node_args.patience, "MS",
       "milliseconds that an answer may take at least before its node counts "
       "as silent; 250 if not given" },
@@ -50,7 +59,7 @@ static const struct opt node_options[] = {
 static const struct verb node_verbs[] = {
     { "run", "DIR", 1,
       " listen join key-file ring successors copies least-copies vnodes period "
-      "exchange patience quiet " },
+      "exchange patience evict absence reclaim quiet " },
     { "put", "FILE...", 1, NODE_CLIENT "as " },
     { "get", "NAME", 1, NODE_CLIENT "output " },
     { "rm", "NAME...", 1, NODE_CLIENT },

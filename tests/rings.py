@@ -69,11 +69,15 @@ class Ring:
 
     def whole(self, nodes=None, inside=None):
         """Is it one ring, of all nodes or of these?"""
-        states = {a: self.status(a, inside)["members"] for a in nodes or self.nodes}
-        members = [(m["id"], a, m) for a, ms in states.items() for m in ms]
+        states = {a: self.status(a, inside) for a in nodes or self.nodes}
+        members = [(m["id"], a, m) for a, state in states.items() for m in state["members"]]
         members.sort(key=lambda m: m[0])
         n = len(members)
-        return all(m["phase"] == "in" and m["predecessor"] == members[i - 1][0]
+        # They have agreed on who keeps names, and have what they have to keep.
+        agreed = (len({state["epoch"] for state in states.values()}) == 1
+                  and all(state["voter"] and state["ready"] and state["voters"] == len(states)
+                          for state in states.values()))
+        return agreed and all(m["phase"] == "in" and m["predecessor"] == members[i - 1][0]
                    and m["successors"][0] == members[(i + 1) % n][1]
                    for i, (_, _, m) in enumerate(members))
 
@@ -84,10 +88,9 @@ class Ring:
         """How many nodes have each record."""
         count = {}
         for _, folder in self.nodes.values():
-            for sub in os.scandir(folder):
-                for entry in os.scandir(sub.path):
-                    if len(entry.name) == 64:
-                        count[entry.name] = count.get(entry.name, 0) + 1
+            for path in folder.glob("??/*"):
+                if len(path.name) == 64:
+                    count[path.name] = count.get(path.name, 0) + 1
         return count
 
     def kept(self, n, copies):

@@ -57,6 +57,29 @@ def test_what_is_wrong_is_said(trouble):
     trouble("ring", "place", "--points", "1000000", says="--points")
 
 
+# A client that could not be opened was freed all the same: which crashed when
+# its memory was not zero by chance, as it never is here (conftest.py).
+CLIENTS = [["node", "put", "ring.py"], ["node", "get", "x"], ["node", "rm", "x"],
+           ["node", "ls"], ["ring", "show"]]
+UNOPENED = [(["-K", "absent", "--at", "127.0.0.1:1"], "absent"),
+            (["--copies", "99", "--at", "127.0.0.1:1"], "--copies"),
+            (["--successors", "999", "--at", "127.0.0.1:1"], "--successors"),
+            (["--at", "nowhere"], "nowhere"),
+            (["--at", "127.0.0.1:1"] + 8 * ["--at", "127.0.0.1:2"], "at most 8"),
+            ([], "--at")]
+
+
+@pytest.mark.parametrize("argv", CLIENTS, ids=" ".join)
+def test_a_client_that_is_not_opened(trouble, argv):
+    for wrong, says in UNOPENED:
+        if argv[0] == "ring" and not wrong:
+            continue           # it has a ring of its own
+        trouble(*argv, *wrong, says=says)
+    for verb in "status", "leave":
+        trouble("node", verb, "-K", "absent", "127.0.0.1:1", says="absent")
+        trouble("node", verb, "nowhere", says="nowhere")
+
+
 def test_places_of_the_same_keys(ok, bly):
     report = ok("ring", "place", "--keys", "20000", "--json").json
     assert report["members"] == 10 and report["keys"] == 20000

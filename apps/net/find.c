@@ -94,10 +94,9 @@ static bool find_open(struct find_run *r, const struct find_args *args,
     if (!args->ring.n)
         return true;
     const struct chord_params params = { .name = args->ring_name };
-    r->ring = malloc(sizeof *r->ring);
+    r->ring = client_new(&params, &r->secret, r->call.timeout);
     if (!r->ring)
-        return !fail("no memory");
-    client_init(r->ring, &params, &r->secret, r->call.timeout);
+        return false;
     for (size_t i = 0; i < args->ring.n; i++)
         if (!address_parse(args->ring.at[i], &r->ring->entries[i]))
             return false;
@@ -109,9 +108,7 @@ static void find_close(struct find_run *r)
 {
     call_close(&r->call);
     blob_free(&r->blob);
-    if (r->ring)
-        client_free(r->ring);
-    free(r->ring);
+    client_close(r->ring);
     free(r);
 }
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "apps/overlay/runtime.h"
-#include "io/sums.h"
+#include "report/say.h"
 
 /* ---------------------------------------------------------------- the lookup
  */
@@ -75,6 +75,25 @@ void client_free(struct chord_client *c)
     call_close(&c->call);
     book_free(&c->book);
     blob_free(&c->blob);
+}
+
+struct chord_client *client_new(const struct chord_params *p,
+                                const struct secure_secret *secret,
+                                uint64_t timeout)
+{
+    struct chord_client *const c = malloc(sizeof *c);
+    if (c)
+        client_init(c, p, secret, timeout);
+    else
+        fail("no memory for a client of the ring");
+    return c;
+}
+
+void client_close(struct chord_client *c)
+{
+    if (c)
+        client_free(c);
+    free(c);
 }
 
 const struct address *client_address(const struct chord_client *c,
@@ -158,27 +177,6 @@ size_t chord_holders(const struct book *book, const struct address *owner,
 /* ---------------------------------------------------------------- one record
  */
 
-void stored_put(struct blob *b, const struct stored *r)
-{
-    blob_bytes(b, r->digest, STORE_DIGEST);
-    blob_number(b, r->counter, 8);
-    blob_number(b, r->writer, 8);
-    blob_number(b, r->when, 8);
-    blob_number(b, r->flags, 1);
-}
-
-void stored_take(struct body *b, struct stored *r)
-{
-    *r = (struct stored){ 0 };
-    const unsigned char *const digest = body_bytes(b, STORE_DIGEST);
-    if (digest)
-        memcpy(r->digest, digest, STORE_DIGEST);
-    r->counter = body_number(b, 8);
-    r->writer = body_number(b, 8);
-    r->when = body_number(b, 8);
-    r->flags = (uint8_t)body_number(b, 1);
-}
-
 static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
                                   uint8_t type, struct frame *f)
 {
@@ -190,32 +188,6 @@ static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
     if (!call_ask(&c->call, at, type, &c->blob, f))
         return FRAME_REFUSED;
     return call_error(&c->call, f);
-}
-
-void name_digest(const void *name, size_t n, unsigned char *digest)
-{
-    char text[CHORD_NAME_MOST + 5];
-    memcpy(text, "file:", 5);
-    memcpy(text + 5, name, n);
-    sum_sha256(text, n + 5, digest);
-}
-
-bool stored_genuine(const struct stored *r, const unsigned char *data)
-{
-    unsigned char sum[SHA256_BYTES];
-    struct body b = { data, r->nbytes, false };
-    if (!r->flags) {
-        sum_sha256(data, r->nbytes, sum);
-    } else {
-        const size_t n = (size_t)body_number(&b, 2);
-        const unsigned char *const name = body_bytes(&b, n);
-        if (!name || !n || n > CHORD_NAME_MOST ||
-            (r->flags != STORE_IS_MANIFEST &&
-             (r->flags != STORE_IS_TOMB || b.n)))
-            return false;
-        name_digest(name, n, sum);
-    }
-    return memcmp(sum, r->digest, sizeof sum) == 0;
 }
 
 enum frame_error client_get_from(struct chord_client *c, struct chord_peer p,
@@ -260,8 +232,7 @@ enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
     blob_number(&c->blob, replica ? CHORD_REPLICA : 0, 1);
     stored_put(&c->blob, r);
     blob_bytes(&c->blob, data, r->nbytes);
-    const enum frame_error e =
-        ask_files(c, p, r->flags & STORE_IS_TOMB ? CHORD_DEL : CHORD_PUT, &f);
+    const enum frame_error e = ask_files(c, p, CHORD_PUT, &f);
     if (!e && copies)
         *copies = f.nbody ? f.body[0] : 0;
     return e;
@@ -298,7 +269,7 @@ enum store_result client_get(struct chord_client *c,
                     client_put_to(c, f.owner, r, *bytes, true, NULL);
                 return STORE_OK;
             }
-            silent |= e != FRAME_NOT_FOUND && p.at;
+            silent |= e != FRAME_NOT_FOUND && e != FRAME_DAMAGED && p.at;
             if (p.id == f.owner.id && i)
                 break; /* round the ring */
         }
@@ -321,7 +292,7 @@ bool client_put(struct chord_client *c, const struct stored *r,
             client_put_to(c, f.owner, r, data, false, copies);
         if (!e)
             return true;
-        if (e == FRAME_STALE || e == FRAME_FULL)
+        if (e == FRAME_FULL)
             return false;
     }
     return false;

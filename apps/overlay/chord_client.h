@@ -10,6 +10,7 @@
 #include "apps/overlay/call.h"
 #include "apps/overlay/chord_store.h"
 #include "apps/overlay/chord_wire.h"
+#include "apps/overlay/stored.h"
 
 enum { CHORD_STATUS = 32, CHORD_LEAVE }; /* types beside enum chord_type */
 #define CHORD_REPLICA 0x80 /* flag of a PUT: forward it to nobody */
@@ -21,7 +22,6 @@ struct chord_params {
 };
 #define CHORD_USUAL_R 8
 #define CHORD_USUAL_COPIES 3
-#define CHORD_NAME_MOST 4096 /* bytes of a file's name */
 
 struct chord_client {
     struct caller call;
@@ -32,6 +32,7 @@ struct chord_client {
     struct address entries[8]; /* members to begin with */
     size_t nentries;
     struct blob blob;
+    unsigned nobody; /* attempts in which no entry answered: names_client.c */
 
     /* The question under way. */
     bool waits, ended;
@@ -40,9 +41,18 @@ struct chord_client {
     struct chord_found found;
 };
 
+/* In the caller's memory; client_free() is for what was initialised, even if
+ * nothing was asked. The secret outlives it. */
 void client_init(struct chord_client *c, const struct chord_params *p,
                  const struct secure_secret *secret, uint64_t timeout);
 void client_free(struct chord_client *c);
+
+/* The same in memory of its own; NULL, after printing the reason. */
+struct chord_client *client_new(const struct chord_params *p,
+                                const struct secure_secret *secret,
+                                uint64_t timeout);
+/* NULL is allowed. */
+void client_close(struct chord_client *c);
 
 /* The owner of an id, its predecessor and its list. False: c->call.why. */
 bool client_owner(struct chord_client *c, uint64_t id, struct chord_found *f);
@@ -89,16 +99,5 @@ bool client_state(struct chord_client *c, struct chord_peer p,
                   struct chord_message *answer);
 
 #define CLIENT_LIST 1024
-
-/* The digest of the file of a name, which is not too long. */
-void name_digest(const void *name, size_t n, unsigned char *digest);
-
-/* Does a record stand under its own digest: that of a block's bytes, or of the
- * name that a manifest or a tombstone begins with? */
-bool stored_genuine(const struct stored *r, const unsigned char *data);
-
-/* How a record stands in a body. */
-void stored_put(struct blob *b, const struct stored *r);
-void stored_take(struct body *b, struct stored *r);
 
 #endif

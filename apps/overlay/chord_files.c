@@ -15,12 +15,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "apps/overlay/chord_node.h"
+#include "apps/overlay/names_client.h"
 #include "io/byte_order.h"
 #include "io/files.h"
 #include "io/sums.h"
@@ -60,22 +61,29 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
     return true;
 }
 
-static bool client_open(const struct node_args *a, struct chord_client *c,
-                        struct secure_secret *secret)
+/* A client that the caller closes, and whose secret outlives it; NULL, after
+ * printing the reason. There is none that is half open. */
+static struct chord_client *client_open(const struct node_args *a,
+                                        struct secure_secret *secret)
 {
     struct chord_params p;
     if (!take_params(a, &p) || !secure_read(a->key, secret))
-        return false;
-    client_init(c, &p, secret, a->patience ? 4 * a->patience : 10000);
-    if (!a->at.n || a->at.n > 8)
-        return !fail(
-            "--at ADDRESS:PORT is missing: a member of the ring; at most "
-            "8 are tried in turn");
-    for (size_t i = 0; i < a->at.n; i++)
-        if (!address_parse(a->at.at[i], &c->entries[i]))
-            return false;
-    c->nentries = a->at.n;
-    return true;
+        return NULL;
+    if (!a->at.n || a->at.n > 8) {
+        fail("--at ADDRESS:PORT is missing: a member of the ring; at most 8 "
+             "are tried in turn");
+        return NULL;
+    }
+    struct chord_client *const c =
+        client_new(&p, secret, a->patience ? 4 * a->patience : 10000);
+    for (size_t i = 0; c && i < a->at.n; i++)
+        if (!address_parse(a->at.at[i], &c->entries[i])) {
+            client_close(c);
+            return NULL;
+        }
+    if (c)
+        c->nentries = a->at.n;
+    return c;
 }
 
 static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
@@ -151,21 +159,13 @@ static int put_blocks(struct chord_client *c, int fd, const char *path,
     return status;
 }
 
-/* The version after the one that is there. False: nobody could be asked. */
-static bool next_version(struct chord_client *c, struct stored *r)
+/* Why a name was not written: exit status 2 either way. */
+static int not_written(struct chord_client *c, const char *name, bool unknown)
 {
-    struct stored old;
-    unsigned char *bytes = NULL;
-    uint64_t writer = 0;
-    const enum store_result got = client_get(c, r->digest, &old, &bytes);
-    free(bytes);
-    if (got == STORE_BROKEN)
-        return !fail("the ring cannot be asked: %s", c->call.why);
-    if (getrandom(&writer, sizeof writer, 0) < 0)
-        writer = (uint64_t)getpid();
-    r->counter = got == STORE_OK ? old.counter + 1 : 1;
-    r->writer = writer;
-    return true;
+    return fail(unknown ? "%s: it is not known whether the ring has taken it, "
+                          "and it may still do so: %s"
+                        : "%s: not done: %s",
+                name, c->call.why);
 }
 
 static int put_file(struct chord_client *c, const char *path, const char *name,
@@ -184,6 +184,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
     close(fd);
     if (status == YES) {
         unsigned copies = 0;
+        bool unknown;
         blob_number(&manifest, strlen(name), 2);
         blob_bytes(&manifest, name, strlen(name));
         blob_number(&manifest, out->bytes, 8);
@@ -192,12 +193,10 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
         r.nbytes = (uint32_t)manifest.n;
         if (manifest.failed)
             status = fail("no memory for a manifest");
-        else if (!next_version(c, &r))
-            status = TROUBLE;
-        else if (!client_put(c, &r, manifest.at, &copies))
-            status = fail("%s: its manifest could not be put: %s", name,
-                          c->call.why);
-        if (!out->copies || copies < out->copies)
+        else if (client_write_name(c, &r, manifest.at, false, &copies,
+                                   &unknown))
+            status = not_written(c, name, unknown);
+        if (!out->copies || (copies && copies < out->copies))
             out->copies = copies;
     }
     blob_free(&digests);
@@ -208,10 +207,10 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
 int ring_node_put(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    int status = c && client_open(args, c, &secret) ? YES : TROUBLE;
     if (args->as && operands->n != 1)
-        status = fail("--as names one file, and there are %zu", operands->n);
+        return fail("--as names one file, and there are %zu", operands->n);
+    struct chord_client *const c = client_open(args, &secret);
+    int status = c ? YES : TROUBLE;
     for (size_t i = 0; i < operands->n && status == YES; i++) {
         const char *const path = operands->at[i];
         const char *const slash = strrchr(path, '/');
@@ -225,9 +224,7 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
             report(stdout, args->json, node_file_fields, &out,
                    "{file}: {bytes} in {blocks} blocks[, {copies} copies]\n");
     }
-    if (c)
-        client_free(c);
-    free(c);
+    client_close(c);
     return status;
 }
 
@@ -244,13 +241,14 @@ static int get_manifest(struct chord_client *c, const char *name,
     *bytes = NULL;
     if (!file_digest(name, digest))
         return TROUBLE;
-    switch (client_get(c, digest, r, bytes)) {
+    switch (client_read_name(c, digest, r, bytes)) {
     case STORE_OK:
         break;
     case STORE_NONE:
         return NO;
     default:
-        return fail("%s: the ring cannot be asked: %s", name, c->call.why);
+        return fail("%s: it cannot be said what the ring has: %s", name,
+                    c->call.why);
     }
     if (r->flags & STORE_IS_TOMB)
         return NO;
@@ -288,18 +286,23 @@ static bly_status write_blocks(const void *what, bly_put *put, void *ctx)
         if (!ok)
             return BLY_EIO;
     }
+    if (left) {
+        fail("%s: its blocks have %llu bytes less than its manifest says",
+             g->name, (unsigned long long)left);
+        return BLY_EREFUSED;
+    }
     return BLY_OK;
 }
 
 int ring_node_get(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    struct manifest *const m = malloc(sizeof *m);
+    struct chord_client *const c = client_open(args, &secret);
+    struct manifest *const m = c ? malloc(sizeof *m) : NULL;
     unsigned char *bytes = NULL;
     struct stored r;
     const char *const name = operands->at[0];
-    int status = c && m && client_open(args, c, &secret) ? YES : TROUBLE;
+    int status = m ? YES : c ? fail("no memory for a manifest") : TROUBLE;
     if (status == YES)
         status = get_manifest(c, name, &r, &bytes, m);
     if (status == NO)
@@ -318,50 +321,52 @@ int ring_node_get(const struct node_args *args, const struct list *operands)
             status = !st ? YES : st == BLY_EREFUSED ? TROUBLE : fail_library();
         }
     }
-    if (c)
-        client_free(c);
+    client_close(c);
     free(bytes);
     free(m);
-    free(c);
     return status;
 }
 
 /* -------------------------------------------------------------------------- rm
  */
 
+static int remove_file(struct chord_client *c, const char *name)
+{
+    struct stored r = { .flags = STORE_IS_TOMB };
+    struct blob tomb = { 0 };
+    bool unknown = false;
+    if (!file_digest(name, r.digest))
+        return TROUBLE;
+    blob_number(&tomb, strlen(name), 2);
+    blob_bytes(&tomb, name, strlen(name));
+    r.nbytes = (uint32_t)tomb.n;
+    int status = tomb.failed ? fail("no memory for a name") : YES;
+    if (status == YES)
+        switch (client_write_name(c, &r, tomb.at, true, NULL, &unknown)) {
+        case STORE_OK:
+            break;
+        case STORE_NONE:
+            note("there is no file %s on the ring", name);
+            status = NO;
+            break;
+        default:
+            status = not_written(c, name, unknown);
+        }
+    blob_free(&tomb);
+    return status;
+}
+
 int ring_node_rm(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    struct manifest *const m = malloc(sizeof *m);
-    int status = c && m && client_open(args, c, &secret) ? NO : TROUBLE;
+    struct chord_client *const c = client_open(args, &secret);
+    int status = c ? NO : TROUBLE;
     for (size_t i = 0; i < operands->n && status != TROUBLE; i++) {
-        struct stored r;
-        unsigned char *bytes = NULL;
-        const int got = get_manifest(c, operands->at[i], &r, &bytes, m);
-        if (got == YES) {
-            struct blob name = { 0 };
-            blob_number(&name, strlen(m->name), 2);
-            blob_bytes(&name, m->name, strlen(m->name));
-            r.flags = STORE_IS_TOMB;
-            r.counter++;
-            r.when = 0;
-            r.nbytes = (uint32_t)name.n;
-            status = !name.failed && client_put(c, &r, name.at, NULL)
-                         ? YES
-                         : fail("%s: %s", operands->at[i], c->call.why);
-            blob_free(&name);
-        } else if (got == TROUBLE) {
-            status = TROUBLE;
-        } else {
-            note("there is no file %s on the ring", operands->at[i]);
-        }
-        free(bytes);
+        const int got = remove_file(c, operands->at[i]);
+        if (got != NO)
+            status = got;
     }
-    if (c)
-        client_free(c);
-    free(m);
-    free(c);
+    client_close(c);
     return status;
 }
 
@@ -406,60 +411,110 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
 
 struct listing {
     const struct node_args *args;
-    struct stored *page;
-    struct manifest *m;
-    uint64_t n;
+    struct roster roster, later;
+    struct stored page[NAMES_PAGE];
+    bool own[NAMES_PAGE];
+    struct manifest m;
+    struct node_file *files;
+    size_t n, room;
 };
 
-static bool list_member(struct chord_client *c, struct chord_peer at,
-                        struct chord_peer pred, void *ctx)
+static void listing_empty(struct listing *l)
 {
-    struct listing *const l = ctx;
+    for (size_t i = 0; i < l->n; i++)
+        free((void *)(uintptr_t)l->files[i].file);
+    l->n = 0;
+}
+
+static bool listing_add(struct listing *l)
+{
+    if (l->n == l->room) {
+        const size_t room = 2 * l->room + 64;
+        struct node_file *const more = realloc(l->files, room * sizeof *more);
+        if (!more)
+            return false;
+        l->files = more;
+        l->room = room;
+    }
+    const char *const name = strdup(l->m.name);
+    if (!name)
+        return false;
+    l->files[l->n++] = (struct node_file){ name, l->m.size, l->m.nblocks, 0 };
+    return true;
+}
+
+/* The files whose primary a process is. */
+static bool list_process(struct chord_client *c, struct listing *l,
+                         const struct address *at)
+{
     unsigned char after[STORE_DIGEST];
     for (bool first = true;; first = false) {
         const int n =
-            client_list(c, at, pred.id, at.id, first ? NULL : after, l->page);
+            client_names(c, at, first ? NULL : after, l->page, l->own);
         if (n < 0)
-            return !fail("a member does not list its files: %s", c->call.why);
+            return false;
         for (int i = 0; i < n; i++) {
             struct stored r;
             unsigned char *bytes = NULL;
-            if (l->page[i].flags != STORE_IS_MANIFEST ||
-                client_get_from(c, at, l->page[i].digest, true, &r, &bytes))
+            if (!l->own[i] || l->page[i].flags != STORE_IS_MANIFEST)
                 continue;
-            if (manifest_read(bytes, r.nbytes, l->m)) {
-                const struct node_file f = { l->m->name, l->m->size,
-                                             l->m->nblocks, 0 };
-                if (!quiet)
-                    report(stdout, l->args->json, node_file_fields, &f,
-                           "{file}: {bytes} in {blocks} blocks\n");
-                l->n++;
-            }
+            const enum frame_error e =
+                client_name_at(c, at, l->page[i].digest, &r, &bytes);
+            const bool ok =
+                e == FRAME_NOT_FOUND ||
+                (!e &&
+                 (r.flags & STORE_IS_TOMB ||
+                  (manifest_read(bytes, r.nbytes, &l->m) && listing_add(l))));
             free(bytes);
+            if (!ok)
+                return false;
         }
-        if (n < CLIENT_LIST)
+        if (n < NAMES_PAGE)
             return true;
         memcpy(after, l->page[n - 1].digest, STORE_DIGEST);
     }
 }
 
+/* All files; false if somebody did not answer, or who keeps what has changed
+ * meanwhile. */
+static bool list_all(struct chord_client *c, struct listing *l)
+{
+    listing_empty(l);
+    if (!client_roster(c, &l->roster))
+        return false;
+    for (unsigned i = 0; i < l->roster.n; i++)
+        if (!list_process(c, l, &l->roster.at[i].address))
+            return false;
+    snprintf(c->call.why, sizeof c->call.why, "those who keep names change");
+    return client_roster(c, &l->later) && l->later.epoch == l->roster.epoch;
+}
+
 int ring_node_ls(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
-    struct listing l = { args, malloc(CLIENT_LIST * sizeof *l.page),
-                         malloc(sizeof *l.m), 0 };
+    struct chord_client *const c = client_open(args, &secret);
+    struct listing *const l = c ? calloc(1, sizeof *l) : NULL;
     (void)operands;
-    int status =
-        c && l.page && l.m && client_open(args, c, &secret) ? YES : TROUBLE;
-    if (status == YES)
-        status =
-            round_the_ring(c, list_member, &l) ? (l.n ? YES : NO) : TROUBLE;
-    if (c)
-        client_free(c);
-    free(l.page);
-    free(l.m);
-    free(c);
+    int status = l ? YES : c ? fail("no memory for a list of files") : TROUBLE;
+    bool done = false;
+    for (unsigned tries = 0; status == YES && !done && tries < 10; tries++) {
+        if (tries)
+            client_wait(tries);
+        done = list_all(c, l);
+    }
+    if (status == YES && !done)
+        status = fail("it cannot be said what the ring has: %s", c->call.why);
+    for (size_t i = 0; status == YES && i < l->n && !quiet; i++)
+        report(stdout, args->json, node_file_fields, &l->files[i],
+               "{file}: {bytes} in {blocks} blocks\n");
+    if (status == YES && !l->n)
+        status = NO;
+    if (l) {
+        listing_empty(l);
+        free(l->files);
+    }
+    client_close(c);
+    free(l);
     return status;
 }
 
@@ -480,12 +535,9 @@ static bool note_member(struct chord_client *c, struct chord_peer at,
 bool ring_live(const struct node_args *args, struct ring_members *out)
 {
     struct secure_secret secret;
-    struct chord_client *const c = malloc(sizeof *c);
+    struct chord_client *const c = client_open(args, &secret);
     *out = (struct ring_members){ 0 };
-    const bool ok = c && client_open(args, c, &secret) &&
-                    round_the_ring(c, note_member, out);
-    if (c)
-        client_free(c);
-    free(c);
+    const bool ok = c && round_the_ring(c, note_member, out);
+    client_close(c);
     return ok;
 }

@@ -9,9 +9,10 @@
 #include "report/words.h"
 
 struct node_args {
-    const char *listen, *name, *key, *output, *as;
+    const char *listen, *name, *key, *output, *as, *absence;
     struct list join, at;
-    uint64_t r, copies, least, vnodes, period, exchange, patience;
+    uint64_t r, copies, least, vnodes, period, exchange, patience, evict,
+        reclaim;
     bool json;
 };
 

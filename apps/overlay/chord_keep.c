@@ -40,8 +40,17 @@ static void serve_get(struct node *n, struct body *b, struct done *d)
         say_error(d, FRAME_WRONG, "a GET that is none");
         return;
     }
-    if (store_get(n->store, digest, &r, wants ? &data : NULL) != STORE_OK) {
+    switch (store_get(n->store, digest, &r, wants ? &data : NULL)) {
+    case STORE_OK:
+        break;
+    case STORE_NONE:
         say_error(d, FRAME_NOT_FOUND, "not here");
+        return;
+    case STORE_DAMAGED:
+        say_error(d, FRAME_DAMAGED, "damaged here");
+        return;
+    default:
+        say_error(d, FRAME_BUSY, "it cannot be read at the moment");
         return;
     }
     stored_put(&d->body, &r);
@@ -73,11 +82,14 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     const bool replica = (body_number(b, 1) & CHORD_REPLICA) != 0;
     stored_take(b, &r);
     r.nbytes = (uint32_t)b->n;
-    if (b->bad || b->n > STORE_MOST || !stored_genuine(&r, b->at)) {
+    /* Names have versions, and ways of their own. */
+    if (b->bad || b->n > STORE_MOST || r.flags || !stored_genuine(&r, b->at)) {
         say_error(d, FRAME_WRONG,
-                  "a record that is none, or differs from its digest");
+                  "a block that is none, or differs from its digest");
         return;
     }
+    r.counter = 1;
+    r.writer = r.when = 0;
     if (!replica && !owns(n, to, store_id(r.digest), &v)) {
         say_error(d, FRAME_NOT_MINE, "not the owner");
         return;
@@ -85,8 +97,10 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     switch (store_put(n->store, &r, b->at)) {
     case STORE_OK:
         break;
-    case STORE_STALE:
-        say_error(d, FRAME_STALE, "there is a newer version");
+    case STORE_NOT_NOW:
+        say_error(d, FRAME_BUSY,
+                  "it cannot be kept at the moment: too many open files, or no "
+                  "memory");
         return;
     default:
         say_error(d, FRAME_FULL, "the disk did not take it");
@@ -102,8 +116,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
                                : 0;
         for (size_t i = 0; i < got; i++)
             copies += !client_put_to(c, holders[i], &r, b->at, true, NULL);
-        const unsigned least = n->spec.least_copies;
-        if (copies < least && copies < got + 1) {
+        if (copies < names_state(&n->names).least) {
             say_error(d, FRAME_BUSY, "fewer copies than wanted were made");
             return;
         }
@@ -120,8 +133,8 @@ static void serve_list(struct node *n, struct body *b, struct done *d)
     if (b->bad || !list) {
         say_error(d, FRAME_WRONG, "a LIST that is none");
     } else {
-        const size_t found =
-            store_list(n->store, from, to, after, list, CLIENT_LIST);
+        const size_t found = store_list(n->store, STORE_BLOCKS, from, to, after,
+                                        list, CLIENT_LIST);
         blob_number(&d->body, found, 2);
         for (size_t i = 0; i < found; i++)
             stored_put(&d->body, &list[i]);
@@ -137,7 +150,7 @@ static void serve_range(struct node *n, struct body *b, struct done *d)
         say_error(d, FRAME_WRONG, "a RANGE that is none");
         return;
     }
-    store_summary(n->store, from, to, buckets);
+    store_summary(n->store, STORE_BLOCKS, from, to, buckets);
     for (unsigned i = 0; i < 256; i++)
         blob_number(&d->body, buckets[i], 8);
 }
@@ -153,7 +166,6 @@ void node_serve(struct node *n, struct chord_client *c, struct work *w,
         serve_get(n, &b, d);
         break;
     case CHORD_PUT:
-    case CHORD_DEL:
         serve_put(n, c, to, &b, d);
         break;
     case CHORD_LIST:
@@ -163,7 +175,12 @@ void node_serve(struct node *n, struct chord_client *c, struct work *w,
         serve_range(n, &b, d);
         break;
     default:
-        say_error(d, FRAME_WRONG, "a question of an unknown type");
+        if (w->head.type < NAMES_WHO || w->head.type >= NAMES_END) {
+            say_error(d, FRAME_WRONG, "a question of an unknown type");
+            break;
+        }
+        d->error = names_serve(&n->names, c, w->head.type, w->body, w->nbody,
+                               &d->body, &d->text);
     }
 }
 
@@ -213,7 +230,8 @@ static bool fetch_record(struct keeping *k, struct chord_peer from,
     struct stored whole;
     if (client_get_from(&k->c, from, r->digest, true, &whole, &data))
         return false;
-    const bool ok = store_put(k->n->store, &whole, data) != STORE_BROKEN;
+    const enum store_result kept = store_put(k->n->store, &whole, data);
+    const bool ok = kept == STORE_OK || kept == STORE_STALE;
     free(data);
     if (ok)
         count(k->n, &k->n->fetched);
@@ -227,7 +245,7 @@ static bool exchange_with(struct keeping *k, struct chord_peer p, uint64_t a,
 {
     uint64_t mine[256], its[256];
     bool ok = true;
-    store_summary(k->n->store, a, b, mine);
+    store_summary(k->n->store, STORE_BLOCKS, a, b, mine);
     if (!client_summary(&k->c, p, a, b, its))
         return false;
     if (memcmp(mine, its, sizeof mine) == 0)
@@ -237,8 +255,9 @@ static bool exchange_with(struct keeping *k, struct chord_peer p, uint64_t a,
     unsigned char after[STORE_DIGEST];
     bool first = true;
     for (;;) {
-        const size_t nh = store_list(k->n->store, a, b, first ? NULL : after,
-                                     k->here, CLIENT_LIST);
+        const size_t nh =
+            store_list(k->n->store, STORE_BLOCKS, a, b, first ? NULL : after,
+                       k->here, CLIENT_LIST);
         const int nt =
             client_list(&k->c, p, a, b, first ? NULL : after, k->there);
         if (nt < 0 || keeper_ends(k->n))
@@ -343,19 +362,12 @@ static void settle_strays(struct keeping *k)
     bool first = true, known = false;
     struct chord_found f;
     size_t n;
-    const uint64_t now = (uint64_t)time(NULL);
     do {
-        n = store_list(k->n->store, UINT64_MAX, UINT64_MAX,
+        n = store_list(k->n->store, STORE_BLOCKS, UINT64_MAX, UINT64_MAX,
                        first ? NULL : after, k->here, CLIENT_LIST);
         for (size_t i = 0; i < n && !keeper_ends(k->n); i++) {
             const struct stored *const r = &k->here[i];
             const uint64_t id = store_id(r->digest);
-            /* All holders let go of it at the same age. */
-            if (r->flags & STORE_IS_TOMB &&
-                r->when + STORE_TOMB_SECONDS < now) {
-                store_drop(k->n->store, r->digest);
-                continue;
-            }
             if (is_mine(k->n, id))
                 continue;
             /* Ids go up, so that one answer serves a whole range. */
@@ -395,6 +407,14 @@ static void keeper_waits(struct node *n)
     pthread_mutex_unlock(&n->lock);
 }
 
+void node_left(struct node *n)
+{
+    pthread_mutex_lock(&n->lock);
+    n->gone = ++n->handed == 2 && n->leaves;
+    pthread_mutex_unlock(&n->lock);
+    runtime_wake(n->runtime);
+}
+
 void *node_keeper(void *arg)
 {
     struct node *const n = arg;
@@ -414,10 +434,7 @@ void *node_keeper(void *arg)
         client_free(&k->c);
         count(n, &n->exchanges);
         if (leaves) {
-            pthread_mutex_lock(&n->lock);
-            n->gone = true;
-            pthread_mutex_unlock(&n->lock);
-            runtime_wake(n->runtime);
+            node_left(n);
             break;
         }
     }

@@ -94,7 +94,7 @@ static void poke_keeper(struct node *n)
 {
     pthread_mutex_lock(&n->lock);
     n->poked = true;
-    pthread_cond_signal(&n->kept);
+    pthread_cond_broadcast(&n->kept);
     pthread_mutex_unlock(&n->lock);
 }
 
@@ -202,14 +202,17 @@ static void answer_status(struct node *n, uint64_t line, const struct frame *f)
 {
     const struct store_counts s = store_counts(n->store);
     const struct runtime_counts r = runtime_counts(n->runtime);
+    const struct names_state names = names_state(&n->names);
     struct blob *const b = &n->blob;
     blob_start(b);
     pthread_mutex_lock(&n->lock);
-    const uint64_t numbers[] = { s.records,  s.bytes,      s.files,
-                                 s.tombs,    n->exchanges, n->fetched,
-                                 n->sent,    n->dropped,   r.connections,
-                                 r.asked,    r.silent,     r.refused,
-                                 r.bytes_in, r.bytes_out,  r.bad };
+    const uint64_t numbers[] = {
+        s.records,   s.bytes,      s.files,    s.tombs,       n->exchanges,
+        n->fetched,  n->sent,      n->dropped, r.connections, r.asked,
+        r.silent,    r.refused,    r.bytes_in, r.bytes_out,   r.bad,
+        names.epoch, names.n,      names.in,   names.ready,   s.damaged,
+        n->scrubbed, n->reclaimed,
+    };
     pthread_mutex_unlock(&n->lock);
     blob_number(b, sizeof numbers / sizeof numbers[0], 1);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -287,8 +290,9 @@ static void answer_service(struct node *n, uint64_t line, const struct frame *f)
 
 static bool enqueue(struct node *n, uint64_t line, const struct frame *f)
 {
-    const bool forwards = (f->type == CHORD_PUT || f->type == CHORD_DEL) &&
-                          f->nbody > 8 && !(f->body[8] & CHORD_REPLICA);
+    const bool forwards =
+        f->type == NAMES_READ || f->type == NAMES_WRITE ||
+        (f->type == CHORD_PUT && f->nbody > 8 && !(f->body[8] & CHORD_REPLICA));
     struct work w = { line, *f, malloc(f->nbody + 1), f->nbody };
     if (!w.body)
         return false;
@@ -329,7 +333,7 @@ static void on_question(void *ctx, uint64_t line, const struct frame *f)
     case CHORD_LEAVE:
         pthread_mutex_lock(&n->lock);
         n->leaves = true;
-        pthread_cond_signal(&n->kept);
+        pthread_cond_broadcast(&n->kept);
         pthread_mutex_unlock(&n->lock);
         blob_start(&n->blob);
         runtime_answer(n->runtime, line, f, 0, &n->blob);
@@ -389,7 +393,7 @@ static void on_wake(void *ctx)
     n->gone = false;
     if (serving_told() && !n->leaves) {
         n->leaves = true;
-        pthread_cond_signal(&n->kept);
+        pthread_cond_broadcast(&n->kept);
     }
     pthread_mutex_unlock(&n->lock);
     while (d) {
@@ -490,10 +494,11 @@ static void node_start_members(struct node *n)
 
 static bool start_threads(struct node *n)
 {
-    for (size_t i = 0; i < 2 * NODE_WORKERS + 1; i++) {
-        void *(*const run)(void *) = i == 2 * NODE_WORKERS ? node_keeper
-                                     : i < NODE_WORKERS    ? front_worker
-                                                           : back_worker;
+    for (size_t i = 0; i < 2 * NODE_WORKERS + 2; i++) {
+        void *(*const run)(void *) = i == 2 * NODE_WORKERS       ? node_keeper
+                                     : i == 2 * NODE_WORKERS + 1 ? node_ruler
+                                     : i < NODE_WORKERS          ? front_worker
+                                                                 : back_worker;
         const int error = pthread_create(&n->threads[i], NULL, run, n);
         if (error)
             return !fail("no thread: %s", strerror(error));
@@ -529,6 +534,8 @@ static void end_threads(struct node *n)
 static void node_free(struct node *n)
 {
     runtime_free(n->runtime);
+    if (n->named)
+        names_free(&n->names);
     store_close(n->store);
     book_free(&n->book);
     blob_free(&n->blob);
@@ -578,7 +585,7 @@ int node_run(const struct node_spec *spec)
         .woken = on_wake,
         .ctx = n,
     };
-    n->runtime = n->store ? runtime_new(&how) : NULL;
+    n->runtime = n->store && node_names_open(n) ? runtime_new(&how) : NULL;
     int status = TROUBLE;
     if (n->runtime) {
         signal(SIGXFSZ, SIG_IGN); /* a limit is a full disk */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "apps/overlay/chord_client.h"
+#include "apps/overlay/names.h"
 #include "apps/overlay/runtime.h"
 #include "apps/overlay/service.h"
 #include "report/words.h"
@@ -21,8 +22,10 @@ struct node_spec {
     const char *listen, *folder;
     struct address entries[8];
     size_t nentries;
-    unsigned vnodes, least_copies;
-    uint64_t period, exchange, patience; /* milliseconds; 0: the usual */
+    unsigned vnodes, least_copies; /* least 0: two, if there are two nodes */
+    uint64_t period, exchange, patience, evict; /* milliseconds */
+    uint64_t absence;                           /* seconds */
+    uint64_t reclaim;                           /* milliseconds */
     struct secure_secret secret;
     bool json;
 };
@@ -64,6 +67,8 @@ struct node {
     struct chord_walk *walks;
     struct runtime *runtime;
     struct store *store;
+    struct names names;
+    bool named; /* names was made */
     struct book book;
     struct blob blob;
     size_t next_entry;
@@ -83,8 +88,9 @@ struct node {
     struct work_queue front, back;
     struct done *done;
     bool ends, leaves, gone, poked;
-    uint64_t exchanges, fetched, sent, dropped;
-    pthread_t threads[2 * NODE_WORKERS + 1];
+    unsigned handed; /* of keeper and ruler: how many have handed over */
+    uint64_t exchanges, fetched, sent, dropped, scrubbed, reclaimed;
+    pthread_t threads[2 * NODE_WORKERS + 2];
     size_t nthreads;
 };
 
@@ -96,8 +102,14 @@ int node_run(const struct node_spec *spec);
 void node_serve(struct node *n, struct chord_client *c, struct work *w,
                 struct done *d);
 
-/* The thread that keeps copies where they belong. */
+/* The thread that keeps copies where they belong, and the one that follows the
+ * roster. Each says so when it has handed over all of a node that leaves. */
 void *node_keeper(void *node);
+void *node_ruler(void *node);
+void node_left(struct node *n);
+
+/* Read or begin the roster. False, with the reason printed. */
+bool node_names_open(struct node *n);
 
 /* A client of this node's own ring, that begins with itself; the view of a
  * member, and its list as peers of the client's book. */

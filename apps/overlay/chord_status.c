@@ -38,9 +38,9 @@ static const struct field member_fields[] = {
 
 struct node_status {
     char address[ADDRESS_TEXT];
-    uint64_t numbers[15];
     uint64_t records, bytes, files, tombstones, exchanges, fetched, sent,
-        dropped, connections, asked, silent, refused, bytes_in, bytes_out, bad;
+        dropped, connections, asked, silent, refused, bytes_in, bytes_out, bad,
+        epoch, voters, voter, ready, damaged, scrubbed, reclaimed;
     struct status_member *members;
     size_t nmembers;
 };
@@ -62,6 +62,18 @@ const struct field node_status_fields[] = {
     FIELD(struct node_status, bytes_in, BYTES, "received"),
     FIELD(struct node_status, bytes_out, BYTES, "sent"),
     FIELD(struct node_status, bad, NONE, "connections cut for what they said"),
+    FIELD(struct node_status, epoch, NONE,
+          "number of the roster of those who keep names"),
+    FIELD(struct node_status, voters, NONE, "processes of that roster"),
+    FIELD(struct node_status, voter, NONE, "1: this process is one of them"),
+    FIELD(struct node_status, ready, NONE,
+          "1: it has all names that it has to keep, and answers for them"),
+    FIELD(struct node_status, damaged, NONE,
+          "records that wait for another copy"),
+    FIELD(struct node_status, scrubbed, NONE,
+          "records that were read to see whether they can be"),
+    FIELD(struct node_status, reclaimed, NONE,
+          "blocks that no file used any more"),
     LIST(struct node_status, "members", members, nmembers, AT, member_fields,
          "its virtual nodes"),
     { 0 },
@@ -112,19 +124,28 @@ static void take_member(struct body *b, unsigned r, struct status_member *m,
     }
 }
 
-static bool ask_node(const struct node_args *args, const char *where,
-                     uint8_t type, struct chord_client *c,
-                     struct secure_secret *secret, struct frame *f)
+/* The client that asked, which holds the answer and which the caller closes;
+ * NULL, after printing the reason. */
+static struct chord_client *ask_node(const struct node_args *args,
+                                     const char *where, uint8_t type,
+                                     struct secure_secret *secret,
+                                     struct frame *f)
 {
     struct address a;
     const struct chord_params p = { args->name, args->r, args->copies };
     if (!address_parse(where, &a) || !secure_read(args->key, secret))
-        return false;
-    client_init(c, &p, secret, args->patience ? 4 * args->patience : 10000);
+        return NULL;
+    struct chord_client *const c =
+        client_new(&p, secret, args->patience ? 4 * args->patience : 10000);
+    if (!c)
+        return NULL;
     blob_start(&c->blob);
-    if (!call_ask(&c->call, &a, type, &c->blob, f) || call_error(&c->call, f))
-        return !fail("%s: %s", where, c->call.why);
-    return true;
+    if (!call_ask(&c->call, &a, type, &c->blob, f) || call_error(&c->call, f)) {
+        fail("%s: %s", where, c->call.why);
+        client_close(c);
+        return NULL;
+    }
+    return c;
 }
 
 static void status_print(const struct node_args *args,
@@ -134,6 +155,7 @@ static void status_print(const struct node_args *args,
            "{address}~{records} records, {bytes}, {files} files\n"
            "copies~{fetched} fetched, {sent} sent, {dropped} dropped, "
            "{exchanges} exchanges\n"
+           "names~epoch {epoch} of {voters} processes\n"
            "network~{connections} connections, {asked} questions, {silent} "
            "silent, {bytes_in} in, {bytes_out} out\n");
     for (size_t i = 0; i < s->nmembers && !args->json; i++) {
@@ -149,17 +171,20 @@ static void status_print(const struct node_args *args,
 int ring_node_status(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = calloc(1, sizeof *c);
     struct node_status s = { 0 };
     struct frame f;
     int status = TROUBLE;
-    if (c && ask_node(args, operands->at[0], CHORD_STATUS, c, &secret, &f)) {
+    struct chord_client *const c =
+        ask_node(args, operands->at[0], CHORD_STATUS, &secret, &f);
+    if (c) {
         struct body b = { f.body, f.nbody, false };
-        uint64_t *const to[] = { &s.records,    &s.bytes,     &s.files,
-                                 &s.tombstones, &s.exchanges, &s.fetched,
-                                 &s.sent,       &s.dropped,   &s.connections,
-                                 &s.asked,      &s.silent,    &s.refused,
-                                 &s.bytes_in,   &s.bytes_out, &s.bad };
+        uint64_t *const to[] = {
+            &s.records,  &s.bytes,    &s.files,    &s.tombstones,  &s.exchanges,
+            &s.fetched,  &s.sent,     &s.dropped,  &s.connections, &s.asked,
+            &s.silent,   &s.refused,  &s.bytes_in, &s.bytes_out,   &s.bad,
+            &s.epoch,    &s.voters,   &s.voter,    &s.ready,       &s.damaged,
+            &s.scrubbed, &s.reclaimed
+        };
         const unsigned n = (unsigned)body_number(&b, 1);
         for (unsigned i = 0; i < n && !b.bad; i++) {
             const uint64_t x = body_number(&b, 8);
@@ -180,23 +205,18 @@ int ring_node_status(const struct node_args *args, const struct list *operands)
         }
         free(s.members);
     }
-    if (c)
-        client_free(c);
-    free(c);
+    client_close(c);
     return status;
 }
 
 int ring_node_leave(const struct node_args *args, const struct list *operands)
 {
     struct secure_secret secret;
-    struct chord_client *const c = calloc(1, sizeof *c);
     struct frame f;
-    const bool ok =
-        c && ask_node(args, operands->at[0], CHORD_LEAVE, c, &secret, &f);
-    if (c)
-        client_free(c);
-    free(c);
-    return ok ? YES : TROUBLE;
+    struct chord_client *const c =
+        ask_node(args, operands->at[0], CHORD_LEAVE, &secret, &f);
+    client_close(c);
+    return c ? YES : TROUBLE;
 }
 
 /* -------------------------------------------------------------------- starting
@@ -208,6 +228,30 @@ int ring_node_key(const struct node_args *args, const struct list *operands)
     return secure_make(operands->at[0]) ? YES : TROUBLE;
 }
 
+/* "30d", "12h", "90" seconds; NULL: 30 days. */
+static bool take_absence(const char *text, uint64_t *seconds)
+{
+    static const struct {
+        char unit;
+        uint64_t seconds;
+    } units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+    char *end = NULL;
+    *seconds = 30 * 86400;
+    if (!text)
+        return true;
+    const unsigned long n = strtoul(text, &end, 10);
+    uint64_t unit = *end ? 0 : 1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && *end; i++)
+        if (*end == units[i].unit && !end[1])
+            unit = units[i].seconds;
+    if (text[0] < '0' || text[0] > '9' || !unit || !n ||
+        n > 100000000 / unit * 40)
+        return !fail("--absence %s: use a number and s, m, h or d, such as 30d",
+                     text);
+    *seconds = n * unit;
+    return true;
+}
+
 int ring_node_run(const struct node_args *a, const struct list *operands)
 {
     struct node_spec spec = {
@@ -216,13 +260,20 @@ int ring_node_run(const struct node_args *a, const struct list *operands)
         .listen = a->listen,
         .folder = operands->at[0],
         .vnodes = (unsigned)(a->vnodes ? a->vnodes : 1),
-        .least_copies = (unsigned)(a->least ? a->least : 2),
+        .least_copies = (unsigned)a->least,
         .period = a->period ? a->period : 1000,
         .exchange = a->exchange ? a->exchange : 10000,
         .patience = a->patience ? a->patience : 250,
+        .evict = a->evict,
+        .reclaim = a->reclaim ? a->reclaim : 3600000,
         .nentries = a->join.n,
         .json = a->json,
     };
+    if (!spec.evict) /* longer than a busy moment */
+        spec.evict = 8 * spec.period > 3 * spec.patience ? 8 * spec.period
+                                                         : 3 * spec.patience;
+    if (!take_absence(a->absence, &spec.absence))
+        return TROUBLE;
     if (operands->n != 1)
         return fail("one folder is wanted, and there are %zu", operands->n);
     if (spec.params.r > CHORD_MOST_SUCC || spec.params.copies > spec.params.r)

@@ -24,8 +24,9 @@ uint64_t wire_ring(const char *name, unsigned bits, unsigned r, unsigned copies)
 {
     char text[320];
     unsigned char sum[SHA256_BYTES];
-    const int n = snprintf(text, sizeof text, "%.200s bits=%u sha256 r=%u R=%u",
-                           name, bits, r, copies);
+    const int n =
+        snprintf(text, sizeof text, "%.200s bits=%u sha256 r=%u R=%u names=2",
+                 name, bits, r, copies);
     sum_sha256(text, (size_t)n, sum);
     return get_be(sum, 8);
 }
