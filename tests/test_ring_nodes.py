@@ -4,18 +4,20 @@ A short form of the long test (BLY_FULL=1: 20 processes, a gigabyte, two
 neighbours killed every 20 seconds for ten minutes). All on loopback, ports
 chosen by the kernel.
 """
+import hashlib
 import json
 import os
 import random
 import shutil
 import socket
 import struct
+import threading
 import time
 
 import pytest
 
 from conftest import PATIENCE
-from rings import Ring, compare, filled, run
+from rings import Ring, compare, filled, run, until
 
 FULL = os.environ.get("BLY_FULL")
 
@@ -114,6 +116,60 @@ def test_damaged_records_are_never_given_out(ring, tmp_path):
     compare(ring, files, tmp_path)
 
 
+def test_blocks_of_removed_files_are_reclaimed(tmp_path):
+    ring = Ring(tmp_path, patience=750)
+    try:
+        for _ in range(4):
+            ring.start("--reclaim", "1000")
+        ring.settle()
+        shared, own = random.Random(1).randbytes(1 << 20), random.Random(2).randbytes(1 << 20)
+        for name, data in ("both", shared + own), ("one", shared):
+            (tmp_path / name).write_bytes(data)
+            ring.command("put", tmp_path / name)
+        digests = [hashlib.sha256(data).hexdigest() for data in (shared, own)]
+        assert all(ring.copies()[d] == 3 for d in digests)
+        ring.command("rm", "both")
+        until(lambda: digests[1] not in ring.copies(), ring.copies)
+        assert ring.copies()[digests[0]] == 3
+        assert not [f for _, folder in ring.nodes.values() for f in folder.glob("??") if not any(f.iterdir())]
+        compare(ring, {"one": tmp_path / "one"}, tmp_path)
+        # And back: of two puts at a time each claims what it shares.
+        ring.command("rm", "one")
+        ring.command("put", tmp_path / "both")
+        compare(ring, {"both": tmp_path / "both"}, tmp_path)
+        rounds = {a: ring.status(a)["exchanges"] for a in ring.nodes}
+        until(lambda: all(ring.status(a)["exchanges"] >= n + 6 for a, n in rounds.items()))
+        compare(ring, {"both": tmp_path / "both"}, tmp_path)
+    finally:
+        ring.close()
+
+
+def test_damage_is_found_and_mended_unasked(ring, tmp_path):
+    for _ in range(3):
+        ring.start()
+    ring.settle()
+    files = filled(ring, tmp_path, 2, 400000)
+    folder = next(iter(ring.nodes.values()))[1]
+    whole = {path: path.read_bytes() for path in folder.glob("??/*") if len(path.name) == 64}
+    for path, data in whole.items():
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    until(lambda: all(path.read_bytes() == data for path, data in whole.items()))
+    compare(ring, files, tmp_path)
+
+
+def test_a_put_over_damage_stores(ring, tmp_path):
+    for _ in range(3):
+        ring.start("--exchange", "600000")
+    ring.settle()
+    files = filled(ring, tmp_path, 1, 400000)
+    for _, folder in ring.nodes.values():
+        for path in folder.glob("??/*"):
+            path.write_bytes(path.read_bytes()[:-1])
+    ring.command("get", "file0", status=2)
+    ring.command("put", files["file0"])
+    compare(ring, files, tmp_path)
+
+
 # --------------------------------------------------------------------- strangers
 
 def test_who_lacks_the_secret_stays_outside(tmp_path):
@@ -138,6 +194,46 @@ def test_who_lacks_the_secret_stays_outside(tmp_path):
         assert "another ring" in run("node", "status", at, "-K", key, "--ring", "x", status=2).err
         assert len(ring.order()) == 2
     finally:
+        ring.close()
+
+
+def test_who_is_led_elsewhere_shares_no_key(tmp_path):
+    """Somebody in the middle sends a connection for one address to another node: as many copies would be counted
+    as addresses, and all be one."""
+    key = tmp_path / "key"
+    run("node", "key", key)
+    if "libsodium" in run("node", "status", "-K", key, "1", status=2).err:
+        pytest.skip("no libsodium")
+    ring = Ring(tmp_path, "-K", key)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def carry(a, b):
+        try:
+            while data := a.recv(4096):
+                b.sendall(data)
+        except OSError:
+            pass  # the other direction has ended
+
+    def lead(at):
+        host, port = at.split(":")
+        while True:
+            try:
+                asker, _ = listener.accept()
+            except OSError:
+                return
+            other = socket.create_connection((host, int(port)))
+            for pair in (asker, other), (other, asker):
+                threading.Thread(target=carry, args=pair, daemon=True).start()
+
+    try:
+        at = ring.start()
+        threading.Thread(target=lead, args=(at,), daemon=True).start()
+        run("node", "status", at, "-K", key)
+        middle = "127.0.0.1:%d" % listener.getsockname()[1]
+        run("node", "status", middle, "-K", key, "--patience", "250", status=2)
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
         ring.close()
 
 

@@ -96,7 +96,7 @@ static bool greet(struct caller *c, struct call_line *l, uint64_t until)
         !receive_all(c, l->fd, hello, sizeof hello, until))
         return false;
     const char *const why =
-        secure_greeted(&l->secure, c->secret, true, hello, header);
+        secure_greeted(&l->secure, c->secret, true, &l->to, hello, header);
     if (why)
         return call_why(c, why, 0);
     if (!l->secure.on)

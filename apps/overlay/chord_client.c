@@ -233,8 +233,15 @@ enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
     stored_put(&c->blob, r);
     blob_bytes(&c->blob, data, r->nbytes);
     const enum frame_error e = ask_files(c, p, CHORD_PUT, &f);
-    if (!e && copies)
-        *copies = f.nbody ? f.body[0] : 0;
+    if (!e) {
+        struct body b = { f.body, f.nbody, false };
+        const unsigned made = (unsigned)body_number(&b, 1);
+        const uint64_t reclaim = body_number(&b, 8);
+        if (copies)
+            *copies = made;
+        if (!b.bad && (!c->reclaim || reclaim < c->reclaim))
+            c->reclaim = reclaim;
+    }
     return e;
 }
 

@@ -12,7 +12,12 @@
 #include "apps/overlay/chord_wire.h"
 #include "apps/overlay/stored.h"
 
-enum { CHORD_STATUS = 32, CHORD_LEAVE }; /* types beside enum chord_type */
+enum { /* types beside enum chord_type */
+       CHORD_STATUS = 32,
+       CHORD_LEAVE,
+       CHORD_USES = 56, /* u64 epoch, u64 seed -> u64 who, filter of digests */
+       CHORD_UNUSED     /* digest: drop it, if you have found it unused, too */
+};
 #define CHORD_REPLICA 0x80 /* flag of a PUT: forward it to nobody */
 
 /* What the members of a ring agree on. Zero: the usual. */
@@ -32,7 +37,8 @@ struct chord_client {
     struct address entries[8]; /* members to begin with */
     size_t nentries;
     struct blob blob;
-    unsigned nobody; /* attempts in which no entry answered: names_client.c */
+    uint64_t reclaim; /* milliseconds that blocks which were put are kept */
+    unsigned nobody;  /* attempts in which no entry answered: names_client.c */
 
     /* The question under way. */
     bool waits, ended;

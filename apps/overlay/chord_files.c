@@ -168,6 +168,26 @@ static int not_written(struct chord_client *c, const char *name, bool unknown)
                 name, c->call.why);
 }
 
+/* Blocks that nobody used when they were put may be gone if the name came late.
+ * Now that it is there, none goes any more: put once more those that remain. */
+static int blocks_again(struct chord_client *c, const char *name,
+                        const struct blob *digests)
+{
+    for (size_t at = 0; at < digests->n; at += STORE_DIGEST) {
+        struct stored r;
+        unsigned char *data = NULL;
+        const bool ok =
+            client_get(c, digests->at + at, &r, &data) == STORE_OK &&
+            client_put(c, &r, data, NULL);
+        free(data);
+        if (!ok)
+            return fail("%s: it took so long that a block may be gone; put it "
+                        "again, or run nodes with a larger --reclaim: %s",
+                        name, c->call.why);
+    }
+    return YES;
+}
+
 static int put_file(struct chord_client *c, const char *path, const char *name,
                     struct node_file *out)
 {
@@ -180,6 +200,8 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
                                           : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_path(path, errno);
+    const uint64_t began = runtime_now();
+    c->reclaim = 0;
     int status = put_blocks(c, fd, path, &digests, out);
     close(fd);
     if (status == YES) {
@@ -196,6 +218,8 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
         else if (client_write_name(c, &r, manifest.at, false, &copies,
                                    &unknown))
             status = not_written(c, name, unknown);
+        else if (c->reclaim && runtime_now() - began > c->reclaim / 2)
+            status = blocks_again(c, name, &digests);
         if (!out->copies || (copies && copies < out->copies))
             out->copies = copies;
     }

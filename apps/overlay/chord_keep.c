@@ -59,8 +59,7 @@ static void serve_get(struct node *n, struct body *b, struct done *d)
     free(data);
 }
 
-/* Does a member of this process own the key? `to` 0: any of them. */
-static bool owns(struct node *n, uint64_t to, uint64_t id, unsigned *v)
+bool node_owns(struct node *n, uint64_t to, uint64_t id, unsigned *v)
 {
     bool mine = false;
     pthread_mutex_lock(&n->lock);
@@ -90,7 +89,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     }
     r.counter = 1;
     r.writer = r.when = 0;
-    if (!replica && !owns(n, to, store_id(r.digest), &v)) {
+    if (!replica && !node_owns(n, to, store_id(r.digest), &v)) {
         say_error(d, FRAME_NOT_MINE, "not the owner");
         return;
     }
@@ -122,6 +121,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
         }
     }
     blob_number(&d->body, copies, 1);
+    blob_number(&d->body, n->spec.reclaim, 8); /* so long it is safe */
 }
 
 static void serve_list(struct node *n, struct body *b, struct done *d)
@@ -173,6 +173,12 @@ void node_serve(struct node *n, struct chord_client *c, struct work *w,
         break;
     case CHORD_RANGE:
         serve_range(n, &b, d);
+        break;
+    case CHORD_USES:
+        node_serve_uses(n, &b, d);
+        break;
+    case CHORD_UNUSED:
+        node_serve_unused(n, &b, d);
         break;
     default:
         if (w->head.type < NAMES_WHO || w->head.type >= NAMES_END) {
@@ -353,7 +359,7 @@ static void settle_stray(struct keeping *k, const struct chord_found *f,
 static bool is_mine(struct node *n, uint64_t id)
 {
     unsigned v;
-    return owns(n, 0, id, &v);
+    return node_owns(n, 0, id, &v);
 }
 
 static void settle_strays(struct keeping *k)
@@ -429,8 +435,14 @@ void *node_keeper(void *arg)
         /* Who leaves hands over to one holder more, which takes its place. */
         for (unsigned v = 0; v < n->spec.vnodes && !keeper_ends(n); v++)
             exchange(k, v, n->spec.params.copies - (leaves ? 0 : 1));
-        if (!leaves)
+        if (!leaves) {
+            node_scrub(n);
             settle_strays(k);
+        }
+        if (!leaves && runtime_now() - n->reclaimed_at >= n->spec.reclaim / 2) {
+            node_reclaim(n, &k->c);
+            n->reclaimed_at = runtime_now();
+        }
         client_free(&k->c);
         count(n, &n->exchanges);
         if (leaves) {

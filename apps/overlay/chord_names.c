@@ -70,10 +70,12 @@ static enum store_result host_get(void *ctx, const unsigned char *digest,
 {
     const enum store_result got =
         store_get(((struct node *)ctx)->store, digest, r, data);
-    if (got == STORE_OK && !r->flags) {
-        free(*data);
-        *data = NULL;
-        return STORE_NONE; /* a block */
+    if (got == STORE_OK && !r->flags) { /* a block */
+        if (data) {
+            free(*data);
+            *data = NULL;
+        }
+        return STORE_NONE;
     }
     return got;
 }

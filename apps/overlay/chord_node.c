@@ -534,6 +534,7 @@ static void end_threads(struct node *n)
 static void node_free(struct node *n)
 {
     runtime_free(n->runtime);
+    free(n->unused);
     if (n->named)
         names_free(&n->names);
     store_close(n->store);
@@ -571,6 +572,7 @@ int node_run(const struct node_spec *spec)
     pthread_cond_init(&n->kept, &steady);
     pthread_condattr_destroy(&steady);
     n->incarnation = serving_life();
+    n->reclaimed_at = runtime_now();
     const int listener = runtime_listen(spec->listen, &n->address);
     n->store = listener >= 0 && n->walks ? store_open(spec->folder) : NULL;
     const struct runtime_spec how = {

@@ -88,7 +88,11 @@ struct node {
     struct work_queue front, back;
     struct done *done;
     bool ends, leaves, gone, poked;
-    unsigned handed; /* of keeper and ruler: how many have handed over */
+    unsigned handed;       /* of keeper and ruler: how many have handed over */
+    unsigned char *unused; /* digests that the last round found, sorted */
+    size_t nunused;
+    unsigned char scrubbing[STORE_DIGEST]; /* the keeper's */
+    uint64_t reclaimed_at;                 /* likewise */
     uint64_t exchanges, fetched, sent, dropped, scrubbed, reclaimed;
     pthread_t threads[2 * NODE_WORKERS + 2];
     size_t nthreads;
@@ -110,6 +114,15 @@ void node_left(struct node *n);
 
 /* Read or begin the roster. False, with the reason printed. */
 bool node_names_open(struct node *n);
+
+/* Blocks that nobody uses, and records that rot: chord_reclaim.c. */
+void node_reclaim(struct node *n, struct chord_client *c);
+void node_scrub(struct node *n);
+void node_serve_uses(struct node *n, struct body *b, struct done *d);
+void node_serve_unused(struct node *n, struct body *b, struct done *d);
+
+/* Does a member of this process own the key? `to` 0: any of them. */
+bool node_owns(struct node *n, uint64_t to, uint64_t id, unsigned *v);
 
 /* A client of this node's own ring, that begins with itself; the view of a
  * member, and its list as peers of the client's book. */

@@ -52,7 +52,8 @@
 enum {
     NAMES_WHO = 34, /* digest -> lineage, epoch, holders */
     NAMES_READ,     /* digest, u8 data? -> record; of a primary */
-    NAMES_WRITE,    /* u64 number before it, record -> u8 copies; likewise */
+    NAMES_WRITE,    /* u64 number before it, or 2^64 - 1: what cannot be read;
+                       record -> u8 copies; likewise */
     NAMES_TAKE,     /* u64 epoch, record -> u64 who */
     NAMES_CONFIRM,  /* u64 epoch, digest -> u64 who, u8 what is there, record */
     NAMES_PING,     /* u64 epoch -> u64 who, u64 epoch, u8 ready */

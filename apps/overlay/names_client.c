@@ -125,6 +125,8 @@ enum store_result client_read_name(struct chord_client *c,
             return STORE_OK;
         if (e == FRAME_NOT_FOUND)
             return STORE_NONE;
+        if (e == FRAME_DAMAGED)
+            break;
     }
     return STORE_BROKEN;
 }
@@ -165,20 +167,22 @@ enum store_result client_write_name(struct chord_client *c, struct stored *r,
             client_wait(tries);
         enum frame_error e =
             read_once(c, r->digest, tries, &there, NULL, &primary);
-        if (e && e != FRAME_NOT_FOUND)
+        if (e && e != FRAME_NOT_FOUND && e != FRAME_DAMAGED)
             continue;
+        const bool damaged = e == FRAME_DAMAGED;
         if (e)
             there = (struct stored){ 0 };
-        if (*unknown && there.counter > before &&
+        if (*unknown && before < UINT64_MAX && there.counter > before &&
             (there.counter > before + 1 ||
              (there.writer & UINT32_MAX) == mark)) {
             *unknown = false;
             return STORE_OK;
         }
-        *unknown = *unknown && there.counter == before;
-        if (removes && (e || there.flags & STORE_IS_TOMB) && !*unknown)
+        *unknown = *unknown && (damaged || there.counter == before);
+        if (removes && !damaged && (e || there.flags & STORE_IS_TOMB) &&
+            !*unknown)
             return STORE_NONE;
-        before = there.counter;
+        before = damaged ? UINT64_MAX : there.counter;
         e = write_once(c, &primary.address, before, r, data, copies);
         if (!e) {
             *unknown = false;

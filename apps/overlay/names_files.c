@@ -315,7 +315,7 @@ static enum frame_error fetch(struct names *m, void *by,
 }
 
 /* What the group has of a name, the same at all of them when this returns 0.
- * With the name's serial lock held. *has is HAS_NOTHING or HAS_IT. */
+ * With the name's serial lock held. FRAME_DAMAGED: all copies are damaged. */
 static enum frame_error settle(struct names *m, void *by, const struct group *g,
                                const unsigned char *digest, enum has *has,
                                struct stored *best, const char **text)
@@ -323,7 +323,7 @@ static enum frame_error settle(struct names *m, void *by, const struct group *g,
     struct stored at[ROSTER_HOLDERS];
     enum has what[ROSTER_HOLDERS];
     size_t from = g->n;
-    bool equal = true;
+    bool equal = true, damage = false;
     *has = HAS_NOTHING;
     for (size_t i = 0; i < g->n; i++) {
         const bool here = g->at[i].who == m->self.who;
@@ -341,9 +341,13 @@ static enum frame_error settle(struct names *m, void *by, const struct group *g,
             (from == g->n || store_newer(&at[i], &at[from])))
             from = i;
         equal &= what[i] == what[0] && what[i] != HAS_DAMAGE;
+        damage |= what[i] == HAS_DAMAGE;
     }
-    if (from == g->n)
-        return (enum frame_error)0; /* nobody has it, or damage alone */
+    if (from == g->n) {
+        *has = damage ? HAS_DAMAGE : HAS_NOTHING;
+        *text = "damaged at all who keep it; put it again";
+        return damage ? FRAME_DAMAGED : (enum frame_error)0;
+    }
     *has = HAS_IT;
     *best = at[from];
     for (size_t i = 0; i < g->n && equal; i++)
@@ -444,7 +448,7 @@ static enum frame_error write_all(struct names *m, void *by,
 static enum frame_error serve_write(struct names *m, void *by, struct body *b,
                                     struct blob *out, const char **text)
 {
-    const uint64_t before = body_number(b, 8);
+    uint64_t before = body_number(b, 8);
     const unsigned char *data;
     struct group g;
     struct stored r, old = { 0 };
@@ -453,7 +457,8 @@ static enum frame_error serve_write(struct names *m, void *by, struct body *b,
         *text = "a record that is none, or differs from its digest";
         return FRAME_WRONG;
     }
-    if (before >= UINT64_MAX - 1) {
+    const bool over_damage = before == UINT64_MAX;
+    if (!over_damage && before >= UINT64_MAX - 1) {
         *text = "this name has been written as often as it can be";
         return FRAME_WRONG;
     }
@@ -465,14 +470,20 @@ static enum frame_error serve_write(struct names *m, void *by, struct body *b,
         *text = "there are fewer nodes than --least-copies; start more of them";
         return FRAME_BUSY;
     }
-    r.counter = before + 1;
     r.writer = g.epoch << 32 | (r.writer & UINT32_MAX);
     pthread_mutex_lock(serial_of(m, r.digest));
     e = look_here(m, g.epoch, r.digest, &has, &old, text);
+    const uint64_t damaged = old.counter;
     if (!e && has == HAS_DAMAGE)
         e = settle(m, by, &g, r.digest, &has, &old, text);
     if (has != HAS_IT)
         old.counter = old.writer = 0;
+    if (e == FRAME_DAMAGED && over_damage && damaged < UINT64_MAX - 1) {
+        /* Nobody can read it: what was there is written over. */
+        e = (enum frame_error)0;
+        before = old.counter = damaged;
+    }
+    r.counter = before + 1;
     const bool again = old.counter == r.counter &&
                        (old.writer & UINT32_MAX) == (r.writer & UINT32_MAX);
     if (!e && again) {
@@ -586,7 +597,9 @@ bool names_settle(struct names *m, void *by)
                 continue;
             if (offers)
                 ok &= offer_name(m, by, &g, &list[i]);
-            else if (g.at[0].who == m->self.who) {
+            else if (g.at[0].who == m->self.who ||
+                     m->host->get(m->ctx, list[i].digest, &r, NULL) ==
+                         STORE_DAMAGED) {
                 const enum frame_error e =
                     read_there(m, by, &g, list[i].digest, &r);
                 ok &= !e || e == FRAME_NOT_FOUND;

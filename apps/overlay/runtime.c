@@ -37,7 +37,7 @@ struct line {
     enum line_state state;
     uint32_t life; /* how often the slot was used */
     int fd;
-    struct address to; /* of one that asks */
+    struct address to; /* of one that asks; otherwise where it came in */
     struct secure secure;
     unsigned char *in, *out;
     size_t nin, room_in, nout, at_out, room_out;
@@ -344,6 +344,8 @@ static struct line *line_new(struct runtime *rt, int fd, bool asks)
     const int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     l->began = l->sent = l->since;
+    if (!asks)
+        address_of_socket(fd, &l->to);
     secure_hello(&l->secure, rt->spec.secret, hello);
     if (epoll_ctl(rt->epoll, EPOLL_CTL_ADD, fd, &e) ||
         !line_put(rt, l, hello, sizeof hello) ||
@@ -580,7 +582,8 @@ static bool line_piece(struct runtime *rt, struct line *l, size_t from,
         unsigned char header[SECURE_HEADER];
         if (n < SECURE_HELLO)
             return true;
-        if (secure_greeted(&l->secure, rt->spec.secret, l->asks, at, header))
+        if (secure_greeted(&l->secure, rt->spec.secret, l->asks, &l->to, at,
+                           header))
             return false;
         *used = SECURE_HELLO;
         l->state = l->secure.on ? LINE_HEADER : LINE_OPEN;

@@ -90,7 +90,7 @@ void secure_hello(struct secure *s, const struct secure_secret *secret,
     s->on = secret->given;
     s->ready = false;
     memcpy(hello, SECURE_MAGIC, 7);
-    hello[7] = s->on ? '1' : '0';
+    hello[7] = s->on ? '2' : '0';
     /* Where chance fails, a nonce that repeats opens nothing without the other
      * end's. */
     if (getrandom(s->nonce, sizeof s->nonce, 0) < 0)
@@ -100,41 +100,54 @@ void secure_hello(struct secure *s, const struct secure_secret *secret,
 
 #ifdef BLY_SODIUM
 static void derive(const struct secure_secret *secret, bool from_asker,
-                   const unsigned char *asker, const unsigned char *other,
-                   unsigned char key[32])
+                   const struct address *server, const unsigned char *asker,
+                   const unsigned char *other, unsigned char key[32])
 {
-    unsigned char text[65];
+    unsigned char text[65 + 19];
     text[0] = from_asker;
     memcpy(text + 1, asker, 32);
     memcpy(text + 33, other, 32);
+    /* One that listens for both families sees the older one inside of the
+     * newer. */
+    static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+    const bool inside =
+        server->family == 6 && memcmp(server->at, mapped, 12) == 0;
+    const bool old = inside || server->family == 4;
+    memset(text + 65, 0, 17);
+    text[65] = old ? 4 : server->family;
+    memcpy(text + 66, server->at + (inside ? 12 : 0), old ? 4 : 16);
+    put_le(text + 82, server->port, 2);
     crypto_generichash(key, 32, text, sizeof text, secret->key, SECURE_SECRET);
 }
 #endif
 
 const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
-                           bool asks, const unsigned char hello[SECURE_HELLO],
+                           bool asks, const struct address *server,
+                           const unsigned char hello[SECURE_HELLO],
                            unsigned char header[SECURE_HEADER])
 {
     if (memcmp(hello, SECURE_MAGIC, 7) != 0)
         return "it does not speak this protocol";
-    if (hello[7] != (s->on ? '1' : '0'))
-        return s->on ? "its ring has no secret, and this one has"
-                     : "its ring has a secret; right: --key-file FILE";
+    if (hello[7] != (s->on ? '2' : '0'))
+        return hello[7] == '1' ? "it runs an earlier version of this program"
+               : s->on         ? "its ring has no secret, and this one has"
+                       : "its ring has a secret; right: --key-file FILE";
     s->ready = !s->on;
 #ifdef BLY_SODIUM
     if (s->on) {
         unsigned char key[32];
         const unsigned char *const asker = asks ? s->nonce : hello + 8;
         const unsigned char *const other = asks ? hello + 8 : s->nonce;
-        derive(secret, asks, asker, other, key);
+        derive(secret, asks, server, asker, other, key);
         stream_seal_begin(&s->out, header, key);
         /* Kept until the other's header comes. */
-        derive(secret, !asks, asker, other, s->nonce);
+        derive(secret, !asks, server, asker, other, s->nonce);
         explicit_bzero(key, sizeof key);
     }
 #else
     (void)secret;
     (void)asks;
+    (void)server;
     (void)header;
 #endif
     return NULL;

@@ -2,8 +2,10 @@
  * secure.h - who may speak: a shared secret, and sealed records
  *
  * Both ends begin with 40 bytes: "blyring" and '0' for a ring without a secret
- * or '1' for one with, and 32 random bytes. With a secret, the key of each
- * direction is a keyed BLAKE2b of both nonces and the direction, and all that
+ * or '2' for one with, and 32 random bytes. With a secret, the key of each
+ * direction is a keyed BLAKE2b of both nonces, the direction, and the address
+ * at which one end listens and which the other wanted to reach: who is led to
+ * another node than it asked for shares no key with it. All that
  * follows is a stream of libsodium's (XChaCha20-Poly1305): 24 bytes of header,
  * then records, each a u32 length and a sealed frame. Who lacks the secret can
  * make no record that opens, and old records open in no other connection.
@@ -14,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "io/address.h"
 
 #ifdef BLY_SODIUM
 #include <sodium.h>
@@ -47,9 +51,10 @@ void secure_hello(struct secure *s, const struct secure_secret *secret,
                   unsigned char hello[SECURE_HELLO]);
 
 /* The other's hello has come: NULL and, with a secret, the header to send; or
- * why not. */
+ * why not. `server` is the address that was wanted, or at which it came in. */
 const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
-                           bool asks, const unsigned char hello[SECURE_HELLO],
+                           bool asks, const struct address *server,
+                           const unsigned char hello[SECURE_HELLO],
                            unsigned char header[SECURE_HEADER]);
 /* The other's header has come. */
 bool secure_begins(struct secure *s, const unsigned char header[SECURE_HEADER]);
