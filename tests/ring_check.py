@@ -30,14 +30,14 @@ from ring_history import ABSENT, NOTHING, OK, REFUSED, UNKNOWN, Fault, History, 
 
 CLERK = BUILD / "tests" / "ring_clerk"
 PATIENCE_MS = 500   # of clients: a question may take four times as long
-# What a command says if it has not begun to write. After any other error it may have written.
-NOT_BEGUN = ("cannot be asked",)
+# What a command says if it has written nothing, and nothing will come of it. After any other error something may.
+NOT_DONE = "not done:", "a block could not be put"
 
 
 class Client(threading.Thread):
     """One who asks, waits for the answer, and asks again, until told to end."""
 
-    def __init__(self, cluster, history, number, names, seed, home=None, rest=0):
+    def __init__(self, cluster, history, number, names, seed, home=None, rest=0, patience=PATIENCE_MS):
         """home: the member on whose host it is, and which it asks; rest: seconds between operations, on average."""
         super().__init__(daemon=True)
         self.home, self.rest = home, rest
@@ -46,7 +46,7 @@ class Client(threading.Thread):
         self.ends = threading.Event()
         self.puts, self.last, self.failed, self.trouble = 0, None, 0, None
         inside = cluster.network.inside(home.number) if home and cluster.network else []
-        self.clerk = subprocess.Popen([*inside, CLERK, str(PATIENCE_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.clerk = subprocess.Popen([*inside, CLERK, str(patience)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       text=True)
 
     def members(self):
@@ -81,7 +81,7 @@ class Client(threading.Thread):
                 o.value = told
         elif status == "1":
             o.outcome, o.ended = (NOTHING if what == "rm" else OK), ended
-        elif any(word in told for word in NOT_BEGUN):
+        elif any(word in told for word in NOT_DONE):
             o.outcome, o.ended, o.told = REFUSED, ended, told
         else:
             o.outcome, o.told = UNKNOWN, told
@@ -214,8 +214,9 @@ class Nemesis:
 class Check:
     """A ring, its clients, and their history."""
 
-    def __init__(self, folder, members=10, clients=8, names=40, seed=1, log=None, rest=0, **kw):
-        self.cluster = Cluster(folder, members, seed=seed, **kw)
+    def __init__(self, folder, members, *options, clients=8, names=40, seed=1, log=None, rest=0, patience=PATIENCE_MS,
+                 **kw):
+        self.cluster = Cluster(folder, members, *options, **kw)
         self.history = History()
         self.names = [f"name{i}" for i in range(names)]
         self.clients = []
@@ -227,7 +228,7 @@ class Check:
                 own = [x for x in mine if x[1]]
                 # One in three is cut off, and stays without an answer, together with a member.
                 home = self.cluster.members[i % members] if i % 3 == 2 else None
-                self.clients.append(Client(self.cluster, self.history, i, own * 3 + mine, seed, home, rest))
+                self.clients.append(Client(self.cluster, self.history, i, own * 3 + mine, seed, home, rest, patience))
             self.nemesis = Nemesis(self.cluster, self.names, seed, log)
         except BaseException:
             self.close()
@@ -252,7 +253,8 @@ class Check:
         while not nemesis.hurt(adjacent):
             if nemesis.under_way or not nemesis.repaired:
                 nemesis.repair()
-        self.work(gap, 4)
+        # Shorter than it takes until the others do without them, or longer.
+        self.work(gap, nemesis.chance.choice([1, 3, 6]))
         if nemesis.chance.random() < 0.25:
             for _ in range(5):
                 if nemesis.hurt(adjacent):
@@ -265,6 +267,7 @@ class Check:
                     self.work(gap // 4, 2)
         if nemesis.chance.random() < 0.5:
             nemesis.repair()
+            self.work(gap, 4)
         for m in self.cluster.members:
             m.check()
 
@@ -324,7 +327,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ring_check") as folder:
         folder = pathlib.Path(folder)
         print(f"seed {seed}, in {folder}", flush=True)
-        check = Check(folder, seed=seed, log=sys.stdout, rest=0.06, sanitized=bool(sanitized))
+        check = Check(folder, 10, clients=12, names=60, seed=seed, log=sys.stdout, rest=0.03, sanitized=bool(sanitized))
         try:
             check.start()
             end, adjacent = time.monotonic() + seconds, False

@@ -10,9 +10,7 @@ Where namespaces cannot be made (that takes root), all run on loopback, and nobo
 """
 import ctypes
 import hashlib
-import json
 import os
-import random
 import resource
 import shutil
 import signal
@@ -44,7 +42,7 @@ def until(holds, told=None, log=None):
         if log and told and now > said + 20:
             log("waits:", told())
             said = now
-        time.sleep(0.02)
+        time.sleep(0.2)  # asking them all is work
 
 
 def enter(path):
@@ -231,7 +229,9 @@ class Member:
         """For people."""
         state = self.status()
         return f"{self}: " + (", ".join(f"{m['phase']} {m['predecessor'][:4]}<{m['id'][:4]}<{m['successors'][0]}"
-                                        for m in state["members"]) if state else "no answer")
+                                        for m in state["members"])
+                              + f" epoch {state['epoch']}, {state['voters']} voters, ready {state['ready']}"
+                              if state else "no answer")
 
     def status(self):
         self.check()
@@ -240,12 +240,10 @@ class Member:
 
 
 class Cluster:
-    def __init__(self, folder, n, *options, seed=1, cuts=True, sanitized=False):
+    def __init__(self, folder, n, *options, cuts=True, sanitized=False):
         self.folder, self.options, self.sanitized = folder, options, sanitized
-        self.chance = random.Random(seed)
         self.network = Network(n) if cuts and Network.possible() else None
         self.disks = os.geteuid() == 0
-        self.ports = {}
         self.members = []
         try:
             for i in range(1, n + 1):
@@ -270,22 +268,24 @@ class Cluster:
         first = next((i for i, m in enumerate(order) if m.id >= at), 0)
         return [order[(first + i) % len(order)] for i in range(n)]
 
-    def whole(self, members=None):
-        """Are these, or all that run, one ring?"""
+    def whole(self, members=None, agreed=True):
+        """Are these, or all that run, one ring? agreed: on who keeps names, too, and ready for it."""
         members = members or [m for m in self.members if m.process]
         members = sorted(members, key=lambda m: m.id)
+        epochs = set()
         for i, m in enumerate(members):
             state = m.status()
-            if not state:
+            if not state or agreed and not (state["ready"] and state["voters"] == len(members)):
                 return False
+            epochs.add(state["epoch"] if agreed else 0)
             me = state["members"][0]
             if me["phase"] != "in" or me["predecessor"] != f"{members[i - 1].id:016x}" or \
                     me["successors"][0] != members[(i + 1) % len(members)].address:
                 return False
-        return True
+        return len(epochs) == 1
 
-    def settle(self, members=None, log=None):
-        until(lambda: self.whole(members), lambda: [m.brief() for m in members or self.members if m.process], log)
+    def settle(self, members=None, agreed=True, log=None):
+        until(lambda: self.whole(members, agreed), lambda: [m.brief() for m in members or self.members if m.process], log)
 
     def exchanged(self, rounds=2, members=None, log=None):
         """Wait until everybody has compared its range with its holders so many times from now on."""

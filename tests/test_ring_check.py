@@ -45,21 +45,23 @@ class Script(Check):
             return list(pool.map(one, who or self.clients))
 
     def puts(self, value):
-        """Everybody puts a value until it is acknowledged, three times at most: a ring may refuse what it could not keep.
-        Each try has a value of its own."""
+        """Everybody puts a value until it is acknowledged; if nobody is told yes, the ring refuses, and may. Each try has
+        a value of its own."""
         left = self.clients
         for tries in range(3):
-            left = [c for c, o in zip(left, self.each("put", f"{value}.{tries}", who=left)) if o.outcome != "ok"]
-            if not left:
-                break
+            told = self.each("put", f"{value}.{tries}", who=left)
+            left = [c for c, o in zip(left, told) if o.outcome != "ok"]
+            if not left or len(left) == len(told):
+                return len(left) < len(told)
+        return True
 
 
 @pytest.fixture
 def script(tmp_path):
-    made = Script(tmp_path, members=6, clients=10, names=10)
+    made = Script(tmp_path, 6, "--evict", "1000", clients=6, names=6, patience=100)
     # Names of one owner, so that one fault concerns them all.
     owner, names, i = made.cluster.order()[2], [], 0
-    while len(names) < 10:
+    while len(names) < 6:
         if made.cluster.holders(f"n{i}")[0] is owner:
             names.append(f"n{i}")
         i += 1
@@ -82,9 +84,10 @@ def test_holders_that_come_back_do_not_take_a_newer_write_away(script, how, n):
         m.stop()
     if how == "cut":
         cluster.cut(victims)
-    cluster.settle(others)
+    cluster.settle(others, agreed=False)  # three of six are no majority
     for i in 1, 2, 3, 4:
-        script.puts(f"v{i}")
+        if not script.puts(f"v{i}"):
+            break
     for m in victims if how == "stop" else []:
         m.resume()
     if how == "cut":
@@ -102,10 +105,9 @@ def test_a_put_is_acknowledged_when_enough_have_it(cluster):
     assert cluster.put("before", "there").status == 0
     for m in others:
         m.stop()
-    # A ring of one, as far as it knows; or it says no, which is right, too.
-    for _ in range(8):
-        done = cluster.put("alone", "here", at=[a], patience=300)
-        assert done.status == 2, done.out
+    cluster.settle([a], agreed=False)
+    done = cluster.put("alone", "here", at=[a], patience=50)
+    assert done.status == 2, done.out
     for m in others:
         m.resume()
     cluster.settle()
@@ -192,11 +194,10 @@ def test_removed_names_do_not_come_back_after_days(cluster):
 
 # --------------------------------------------------------------- the short form
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_clients_are_told_the_truth_whatever_happens(tmp_path, seed):
+def test_clients_are_told_the_truth_whatever_happens(tmp_path):
     """`make ring-check` does this for half an hour."""
     log = io.StringIO()
-    check = Check(tmp_path, members=6, clients=4, names=12, seed=seed, log=log)
+    check = Check(tmp_path, 6, "--evict", "1000", clients=4, names=12, seed=1, log=log, rest=0.01)
     try:
         check.start()
         for i in range(6):
