@@ -772,6 +772,28 @@ static bool repaired(void)
     return true;
 }
 
+/* For people, where something does not come to its end. */
+static void tell_states(void)
+{
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        const struct names *const m = &processes[i].life->names;
+        const struct names_epoch *const e = names_now(m);
+        fprintf(stderr,
+                "seed %" PRIu64 ": process %u, who %" PRIx64
+                ", lineage %" PRIx64 ": epoch %" PRIu64
+                " of %u, %s, %u holes, promised %" PRIu64 ", accepted %" PRIu64
+                ":",
+                seed, i, m->self.who, m->lineage, e ? e->roster.epoch : 0,
+                e ? e->roster.n : 0, e && e->ready ? "ready" : "not ready",
+                e ? e->nholes : 0, m->promised.round, m->accepted.round);
+        for (unsigned k = 0; e && k < e->roster.n; k++)
+            fprintf(stderr, " %u:%" PRIx64,
+                    e->roster.at[k].address.at[3] - 1u - (unsigned)(seed % 200),
+                    e->roster.at[k].who);
+        fprintf(stderr, "\n");
+    }
+}
+
 static void nemesis(void)
 {
     /* Neighbours, half of the time: one who is beside somebody away. */
@@ -903,6 +925,8 @@ static void run_seed(uint64_t steps)
     for (uint64_t i = 0; i < 400000 && !repaired(); i++)
         step();
     const bool whole = repaired();
+    if (!whole)
+        tell_states();
     task_new(last_reads, NULL);
     while (tasks_of_clients())
         step();
