@@ -366,7 +366,8 @@ static size_t memory_list(void *ctx, uint64_t a, uint64_t b,
 
 static const struct names_host in_memory = { direct_ask,  memory_save,
                                              memory_get,  memory_put,
-                                             memory_drop, memory_list };
+                                             memory_drop, memory_list,
+                                             NULL,        NULL };
 
 static struct roster_entry entry_of(unsigned i)
 {
@@ -394,8 +395,8 @@ static void ticks(unsigned n)
         now_ms += 1000;
         for (unsigned i = 0; i < nprocesses; i++)
             if (processes[i].up)
-                names_tick(&processes[i].m, &processes[i], entries,
-                           nprocesses, now_ms, 3000);
+                names_tick(&processes[i].m, &processes[i], entries, nprocesses,
+                           now_ms, 3000);
         for (unsigned i = 0; i < nprocesses; i++)
             if (processes[i].up)
                 names_settle(&processes[i].m, &processes[i]);

@@ -39,8 +39,10 @@ static bool wait_for(struct caller *c, int fd, short events, uint64_t until)
         const int n = now < until ? poll(&p, 1, (int)(until - now)) : 0;
         if (n > 0)
             return true;
-        if (n == 0)
+        if (n == 0) {
+            c->late = true;
             return call_why(c, "no answer in time", 0);
+        }
         if (errno != EINTR)
             return call_why(c, "poll", errno);
     }
@@ -190,6 +192,32 @@ static bool receive_frame(struct caller *c, struct call_line *l,
            call_why(c, "no frame", 0);
 }
 
+static bool line_send(struct caller *c, struct call_line *l,
+                      const struct blob *body, uint64_t until)
+{
+    const unsigned char *bytes = body->at;
+    size_t n = body->n;
+    l->since = runtime_now();
+    if (l->secure.on) {
+        if (!call_room(c, &c->sealed, &c->room_sealed, n + SECURE_MORE))
+            return false;
+        n = secure_seal(&l->secure, body->at, body->n, c->sealed);
+        bytes = c->sealed;
+    }
+    return send_all(c, l->fd, bytes, n, until);
+}
+
+static bool line_take_answer(struct caller *c, struct call_line *l,
+                             uint32_t request, struct frame *answer,
+                             uint64_t until)
+{
+    do
+        if (!receive_frame(c, l, answer, until))
+            return false;
+    while (answer->request != request || !(answer->flags & FRAME_ANSWER));
+    return true;
+}
+
 static bool call_once(struct caller *c, const struct address *to,
                       const struct blob *body, uint32_t request,
                       struct frame *answer, uint64_t until)
@@ -197,24 +225,55 @@ static bool call_once(struct caller *c, const struct address *to,
     struct call_line *const l = call_line(c, to, until);
     if (!l)
         return false;
-    l->since = runtime_now();
-    const unsigned char *bytes = body->at;
-    size_t n = body->n;
-    bool ok = true;
-    if (l->secure.on) {
-        ok = call_room(c, &c->sealed, &c->room_sealed, n + SECURE_MORE);
-        if (ok)
-            n = secure_seal(&l->secure, body->at, body->n, c->sealed);
-        bytes = c->sealed;
-    }
-    ok = ok && send_all(c, l->fd, bytes, n, until);
-    do
-        ok = ok && receive_frame(c, l, answer, until);
-    while (ok &&
-           (answer->request != request || !(answer->flags & FRAME_ANSWER)));
+    const bool ok = line_send(c, l, body, until) &&
+                    line_take_answer(c, l, request, answer, until);
     if (!ok)
         line_drop(l);
     return ok;
+}
+
+static bool is_kept(const struct caller *c, const struct address *to)
+{
+    bool kept = false;
+    for (size_t i = 0; i < CALL_LINES; i++)
+        kept |= c->lines[i].used && address_equal(&c->lines[i].to, to);
+    return kept;
+}
+
+bool call_send(struct caller *c, const struct address *to, uint8_t type,
+               struct blob *body, uint32_t *request)
+{
+    const struct frame f = { .type = type,
+                             .request = ++c->request,
+                             .ring = c->ring };
+    const uint64_t until = runtime_now() + c->timeout;
+    c->late = false;
+    if (!blob_frame(body, &f))
+        return call_why(c, "no memory for a question", 0);
+    struct call_line *const l = call_line(c, to, until);
+    if (!l)
+        return false;
+    *request = f.request;
+    if (line_send(c, l, body, until))
+        return true;
+    line_drop(l);
+    return false;
+}
+
+bool call_take(struct caller *c, const struct address *to, uint32_t request,
+               struct frame *answer)
+{
+    const uint64_t until = runtime_now() + c->timeout;
+    c->late = false;
+    if (!is_kept(c, to))
+        return call_why(c, "connection lost", 0);
+    struct call_line *const l = call_line(c, to, until);
+    if (!l)
+        return false;
+    if (line_take_answer(c, l, request, answer, until))
+        return true;
+    line_drop(l);
+    return false;
 }
 
 bool call_ask(struct caller *c, const struct address *to, uint8_t type,
@@ -226,9 +285,7 @@ bool call_ask(struct caller *c, const struct address *to, uint8_t type,
     const uint64_t until = runtime_now() + c->timeout;
     if (!blob_frame(body, &f))
         return call_why(c, "no memory for a question", 0);
-    bool kept = false;
-    for (size_t i = 0; i < CALL_LINES; i++)
-        kept |= c->lines[i].used && address_equal(&c->lines[i].to, to);
+    const bool kept = is_kept(c, to);
     if (call_once(c, to, body, f.request, answer, until))
         return true;
     /* One that was kept open may have been closed since. */

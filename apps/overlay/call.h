@@ -29,12 +29,21 @@ struct caller {
     unsigned char *in, *sealed;
     size_t room_in, room_sealed;
     char why[160]; /* of the last failure */
+    bool late;     /* it was that no answer came in time */
 };
 
 /* Ask; the answer lies in memory of the caller until the next call. False: none
  * came, and c->why says why. An answer may be an error (FRAME_ERROR). */
 bool call_ask(struct caller *c, const struct address *to, uint8_t type,
               struct blob *body, struct frame *answer);
+
+/* The two halves of that, so that several can be asked at once: send a
+ * question, and later take its answer, in any order. There must be fewer of
+ * them than CALL_LINES, each to another address. */
+bool call_send(struct caller *c, const struct address *to, uint8_t type,
+               struct blob *body, uint32_t *request);
+bool call_take(struct caller *c, const struct address *to, uint32_t request,
+               struct frame *answer);
 
 /* The code of an answer that is an error; its text goes to c->why. 0: none. */
 enum frame_error call_error(struct caller *c, const struct frame *answer);

@@ -222,27 +222,63 @@ enum frame_error client_get_from(struct chord_client *c, struct chord_peer p,
     return (enum frame_error)0;
 }
 
-enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
-                               const struct stored *r, const void *data,
-                               bool replica, unsigned *copies)
+static void put_question(struct chord_client *c, struct chord_peer p,
+                         const struct stored *r, const void *data, bool replica)
 {
-    struct frame f;
     blob_start(&c->blob);
     blob_number(&c->blob, p.id, 8);
     blob_number(&c->blob, replica ? CHORD_REPLICA : 0, 1);
     stored_put(&c->blob, r);
     blob_bytes(&c->blob, data, r->nbytes);
+}
+
+static unsigned put_answer(struct chord_client *c, const struct frame *f)
+{
+    struct body b = { f->body, f->nbody, false };
+    const unsigned made = (unsigned)body_number(&b, 1);
+    const uint64_t reclaim = body_number(&b, 8);
+    if (!b.bad && (!c->reclaim || reclaim < c->reclaim))
+        c->reclaim = reclaim;
+    return made;
+}
+
+enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
+                               const struct stored *r, const void *data,
+                               bool replica, unsigned *copies)
+{
+    struct frame f;
+    put_question(c, p, r, data, replica);
     const enum frame_error e = ask_files(c, p, CHORD_PUT, &f);
     if (!e) {
-        struct body b = { f.body, f.nbody, false };
-        const unsigned made = (unsigned)body_number(&b, 1);
-        const uint64_t reclaim = body_number(&b, 8);
+        const unsigned made = put_answer(c, &f);
         if (copies)
             *copies = made;
-        if (!b.bad && (!c->reclaim || reclaim < c->reclaim))
-            c->reclaim = reclaim;
     }
     return e;
+}
+
+void client_send_copy(struct chord_client *c, struct chord_peer p,
+                      const struct stored *r, const void *data,
+                      uint32_t *request)
+{
+    const struct address *const at = client_address(c, p);
+    put_question(c, p, r, data, true);
+    *request = 0;
+    if (!at || !call_send(&c->call, at, CHORD_PUT, &c->blob, request))
+        *request = 0;
+}
+
+bool client_copied(struct chord_client *c, struct chord_peer p,
+                   const struct stored *r, const void *data, uint32_t request)
+{
+    struct frame f;
+    const struct address *const at = client_address(c, p);
+    if (at && request && call_take(&c->call, at, request, &f))
+        return !call_error(&c->call, &f);
+    if (c->call.late)
+        return false;
+    /* Its connection may have been closed since it was last used. */
+    return !client_put_to(c, p, r, data, true, NULL);
 }
 
 /* Wait before trying again: 50 ms, doubling. */

@@ -86,6 +86,14 @@ enum frame_error client_put_to(struct chord_client *c, struct chord_peer p,
                                const struct stored *r, const void *data,
                                bool replica, unsigned *copies);
 
+/* A copy for a holder, in two halves, so that several are written at a time;
+ * the request is 0 if it could not be sent. */
+void client_send_copy(struct chord_client *c, struct chord_peer p,
+                      const struct stored *r, const void *data,
+                      uint32_t *request);
+bool client_copied(struct chord_client *c, struct chord_peer p,
+                   const struct stored *r, const void *data, uint32_t request);
+
 /* From whoever has it; STORE_NONE: nobody says that it has it, all having
  * answered; STORE_BROKEN: nobody could be asked. */
 enum store_result client_get(struct chord_client *c,

@@ -93,7 +93,23 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
         say_error(d, FRAME_NOT_MINE, "not the owner");
         return;
     }
-    switch (store_put(n->store, &r, b->at)) {
+    struct chord_peer holders[CHORD_MOST_SUCC];
+    uint32_t requests[CHORD_MOST_SUCC];
+    size_t got = 0;
+    if (!replica) {
+        struct node_view w;
+        const size_t most = CALL_LINES - 1, want = n->spec.params.copies - 1;
+        if (node_view(n, v, c, &w))
+            got = chord_holders(&c->book, &n->address, w.succ, n->ring.r,
+                                want < most ? want : most, holders);
+        /* All write at the same time. */
+        for (size_t i = 0; i < got; i++)
+            client_send_copy(c, holders[i], &r, b->at, &requests[i]);
+    }
+    const enum store_result here = store_put(n->store, &r, b->at);
+    for (size_t i = 0; i < got; i++)
+        copies += client_copied(c, holders[i], &r, b->at, requests[i]);
+    switch (here) {
     case STORE_OK:
         break;
     case STORE_NOT_NOW:
@@ -105,20 +121,9 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
         say_error(d, FRAME_FULL, "the disk did not take it");
         return;
     }
-    if (!replica) {
-        struct node_view w;
-        struct chord_peer holders[CHORD_MOST_SUCC];
-        const size_t want = n->spec.params.copies - 1;
-        const size_t got = node_view(n, v, c, &w)
-                               ? chord_holders(&c->book, &n->address, w.succ,
-                                               n->ring.r, want, holders)
-                               : 0;
-        for (size_t i = 0; i < got; i++)
-            copies += !client_put_to(c, holders[i], &r, b->at, true, NULL);
-        if (copies < names_state(&n->names).least) {
-            say_error(d, FRAME_BUSY, "fewer copies than wanted were made");
-            return;
-        }
+    if (!replica && copies < names_state(&n->names).least) {
+        say_error(d, FRAME_BUSY, "fewer copies than wanted were made");
+        return;
     }
     blob_number(&d->body, copies, 1);
     blob_number(&d->body, n->spec.reclaim, 8); /* so long it is safe */

@@ -37,6 +37,21 @@ static enum frame_error host_ask(void *by, const struct address *to,
     return answered ? call_error(&c->call, f) : FRAME_REFUSED;
 }
 
+static bool host_send(void *by, const struct address *to, uint8_t type,
+                      struct blob *q, uint32_t *request)
+{
+    return call_send(&((struct chord_client *)by)->call, to, type, q, request);
+}
+
+static enum frame_error host_take(void *by, const struct address *to,
+                                  uint32_t request, struct frame *f)
+{
+    struct chord_client *const c = by;
+    if (call_take(&c->call, to, request, f))
+        return call_error(&c->call, f);
+    return c->call.late ? FRAME_BUSY : FRAME_REFUSED;
+}
+
 struct roster_bytes {
     const void *at;
     size_t n;
@@ -99,9 +114,10 @@ static size_t host_list(void *ctx, uint64_t a, uint64_t b,
                       out, most);
 }
 
-static const struct names_host names_of_node = {
-    host_ask, host_save, host_get, host_put, host_drop, host_list
-};
+static const struct names_host names_of_node = { host_ask,  host_save,
+                                                 host_get,  host_put,
+                                                 host_drop, host_list,
+                                                 host_send, host_take };
 
 /* ------------------------------------------------------------------- starting
  */

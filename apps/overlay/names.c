@@ -313,6 +313,42 @@ enum frame_error names_ask(struct names *m, void *by, const struct address *to,
     return e;
 }
 
+/* A question is closed when it is sent. */
+static bool blob_copy(const struct blob *from, struct blob *to)
+{
+    *to = (struct blob){ 0 };
+    blob_bytes(to, from->at, from->n);
+    return !from->failed && !to->failed;
+}
+
+void names_ask_all(struct names *m, void *by, const struct roster_entry *to,
+                   size_t n, uint8_t type, struct blob *q, names_each *each,
+                   void *ctx)
+{
+    const struct names_host *const h = m->host;
+    uint32_t requests[ROSTER_HOLDERS] = { 0 };
+    struct blob one;
+    for (size_t i = 0; i < n && n > 1 && h->send; i++) {
+        if (!blob_copy(q, &one) ||
+            !h->send(by, &to[i].address, type, &one, &requests[i]))
+            requests[i] = 0;
+        blob_free(&one);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct frame f = { 0 };
+        enum frame_error e = FRAME_REFUSED;
+        if (requests[i])
+            e = h->take(by, &to[i].address, requests[i], &f);
+        /* A connection that was kept may have been closed since. */
+        if (e == FRAME_REFUSED && blob_copy(q, &one)) {
+            e = h->ask(by, &to[i].address, type, &one, &f);
+            blob_free(&one);
+        }
+        each(ctx, i, e, &f);
+    }
+    blob_free(q);
+}
+
 bool names_learn(struct names *m, void *by, const struct address *from)
 {
     struct blob q = { 0 };

@@ -82,6 +82,12 @@ struct names_host {
     void (*drop)(void *ctx, const unsigned char *digest);
     size_t (*list)(void *ctx, uint64_t a, uint64_t b,
                    const unsigned char *after, struct stored *out, size_t most);
+    /* The two halves of ask(), so that several are asked at a time; NULL: one
+     * after another. */
+    bool (*send)(void *by, const struct address *to, uint8_t type,
+                 struct blob *question, uint32_t *request);
+    enum frame_error (*take)(void *by, const struct address *to,
+                             uint32_t request, struct frame *answer);
 };
 
 struct names_epoch {
@@ -192,6 +198,13 @@ bool names_adopt(struct names *m, const struct roster *r);
 
 enum frame_error names_ask(struct names *m, void *by, const struct address *to,
                            uint8_t type, struct blob *q, struct frame *f);
+/* Ask several the same; each() gets what came of it, in their order. Whoever
+ * asks this way may be heard twice. */
+typedef void names_each(void *ctx, size_t i, enum frame_error e,
+                        const struct frame *f);
+void names_ask_all(struct names *m, void *by, const struct roster_entry *to,
+                   size_t n, uint8_t type, struct blob *q, names_each *each,
+                   void *ctx);
 /* A question begins with the lineage. */
 void names_begin(struct names *m, struct blob *q);
 /* Bring another to this epoch, or this one to that of another. */

@@ -243,50 +243,76 @@ static enum frame_error serve_names(struct names *m, struct body *b,
 /* ------------------------------------------------------------------ a primary
  */
 
+/* What became of copies. They are counted by identities, not by connections. */
+struct giving {
+    const struct roster_entry *to;
+    enum frame_error error;
+};
+
+static void gave(void *ctx, size_t i, enum frame_error e, const struct frame *f)
+{
+    struct giving *const g = ctx;
+    struct body b = { f->body, f->nbody, false };
+    if (!e && (body_number(&b, 8) != g->to[i].who || b.bad))
+        e = FRAME_REFUSED;
+    if (e && g->error != FRAME_FULL)
+        g->error = e;
+}
+
 static enum frame_error give(struct names *m, void *by, uint64_t epoch,
-                             const struct roster_entry *to,
+                             const struct roster_entry *to, size_t n,
                              const struct stored *r, const void *data)
 {
     struct blob q = { 0 };
-    struct frame f;
+    struct giving g = { to, (enum frame_error)0 };
     names_begin(m, &q);
     blob_number(&q, epoch, 8);
     stored_put(&q, r);
     blob_bytes(&q, data, r->nbytes);
-    const enum frame_error e =
-        names_ask(m, by, &to->address, NAMES_TAKE, &q, &f);
-    if (e)
-        return e;
-    /* Copies are counted by identities, not by connections. */
-    struct body b = { f.body, f.nbody, false };
-    return body_number(&b, 8) == to->who && !b.bad ? (enum frame_error)0
-                                                   : FRAME_REFUSED;
+    names_ask_all(m, by, to, n, NAMES_TAKE, &q, gave, &g);
+    return g.error;
 }
 
+struct looking {
+    const struct roster_entry *at;
+    const unsigned char *digest;
+    enum has *has;
+    struct stored *r;
+    enum frame_error error;
+};
+
+static void looked(void *ctx, size_t i, enum frame_error e,
+                   const struct frame *f)
+{
+    struct looking *const l = ctx;
+    struct body b = { f->body, f->nbody, false };
+    if (!e) {
+        const bool itself = body_number(&b, 8) == l->at[i].who;
+        l->has[i] = (enum has)body_number(&b, 1);
+        if (l->has[i] == HAS_IT)
+            stored_take(&b, &l->r[i]);
+        if (b.bad || !itself || l->has[i] > HAS_DAMAGE ||
+            (l->has[i] == HAS_IT &&
+             memcmp(l->r[i].digest, l->digest, STORE_DIGEST) != 0))
+            e = FRAME_REFUSED;
+    }
+    if (e)
+        l->error = e;
+}
+
+/* What others have of a name, all being ready in the epoch. */
 static enum frame_error look_there(struct names *m, void *by, uint64_t epoch,
-                                   const struct roster_entry *at,
+                                   const struct roster_entry *at, size_t n,
                                    const unsigned char *digest, enum has *has,
                                    struct stored *r)
 {
     struct blob q = { 0 };
-    struct frame f;
+    struct looking l = { at, digest, has, r, (enum frame_error)0 };
     names_begin(m, &q);
     blob_number(&q, epoch, 8);
     blob_bytes(&q, digest, STORE_DIGEST);
-    const enum frame_error e =
-        names_ask(m, by, &at->address, NAMES_CONFIRM, &q, &f);
-    if (e)
-        return e;
-    struct body b = { f.body, f.nbody, false };
-    const bool itself = body_number(&b, 8) == at->who;
-    *has = (enum has)body_number(&b, 1);
-    if (*has == HAS_IT)
-        stored_take(&b, r);
-    return b.bad || !itself || *has > HAS_DAMAGE ||
-                   (*has == HAS_IT &&
-                    memcmp(r->digest, digest, STORE_DIGEST) != 0)
-               ? FRAME_REFUSED
-               : (enum frame_error)0;
+    names_ask_all(m, by, at, n, NAMES_CONFIRM, &q, looked, &l);
+    return l.error;
 }
 
 static enum frame_error fetch(struct names *m, void *by,
@@ -325,18 +351,18 @@ static enum frame_error settle(struct names *m, void *by, const struct group *g,
     size_t from = g->n;
     bool equal = true, damage = false;
     *has = HAS_NOTHING;
+    /* This process is the primary, the first of the group. */
+    enum frame_error e = look_here(m, g->epoch, digest, &what[0], &at[0], text);
+    if (!e) {
+        e = look_there(m, by, g->epoch, g->at + 1, g->n - 1, digest, what + 1,
+                       at + 1);
+        if (e)
+            *text = "one of those who keep this name does not answer for it "
+                    "now";
+    }
+    if (e)
+        return FRAME_BUSY;
     for (size_t i = 0; i < g->n; i++) {
-        const bool here = g->at[i].who == m->self.who;
-        const enum frame_error e =
-            here ? look_here(m, g->epoch, digest, &what[i], &at[i], text)
-                 : look_there(m, by, g->epoch, &g->at[i], digest, &what[i],
-                              &at[i]);
-        if (e) {
-            if (!here)
-                *text = "one of those who keep this name does not answer for "
-                        "it now";
-            return FRAME_BUSY;
-        }
         if (what[i] == HAS_IT &&
             (from == g->n || store_newer(&at[i], &at[from])))
             from = i;
@@ -355,17 +381,15 @@ static enum frame_error settle(struct names *m, void *by, const struct group *g,
     if (equal)
         return (enum frame_error)0;
     unsigned char *data = NULL;
-    enum frame_error e = (enum frame_error)0;
-    if (g->at[from].who != m->self.who)
+    if (from)
         e = fetch(m, by, &g->at[from], digest, best, &data);
     else if (m->host->get(m->ctx, digest, best, &data) != STORE_OK)
         e = FRAME_BUSY;
     for (size_t i = 0; i < g->n && !e; i++) {
         if (what[i] == HAS_IT && !store_newer(best, &at[i]))
             continue;
-        e = g->at[i].who == m->self.who
-                ? take_here(m, g->epoch, best, data, text)
-                : give(m, by, g->epoch, &g->at[i], best, data);
+        e = !i ? take_here(m, g->epoch, best, data, text)
+               : give(m, by, g->epoch, &g->at[i], 1, best, data);
     }
     free(data);
     if (e)
@@ -431,17 +455,17 @@ static enum frame_error write_all(struct names *m, void *by,
                                   const struct group *g, struct stored *r,
                                   const void *data, const char **text)
 {
+    /* The primary first, so that the next number is known from its disk. */
     enum frame_error e = take_here(m, g->epoch, r, data, text);
-    for (size_t i = 0; i < g->n && !e; i++)
-        if (g->at[i].who != m->self.who) {
-            e = give(m, by, g->epoch, &g->at[i], r, data);
-            if (e)
-                *text = e == FRAME_FULL
-                            ? "the disk of one of those who keep this name did "
-                              "not take it; it may still come there"
-                            : "not all who keep this name have taken it; it "
-                              "may still come there";
-        }
+    if (e)
+        return e;
+    e = give(m, by, g->epoch, g->at + 1, g->n - 1, r, data);
+    if (e)
+        *text = e == FRAME_FULL
+                    ? "the disk of one of those who keep this name did not "
+                      "take it; it may still come there"
+                    : "not all who keep this name have taken it; it may still "
+                      "come there";
     return e;
 }
 
@@ -623,17 +647,18 @@ bool names_settle(struct names *m, void *by)
 static bool kept_elsewhere(struct names *m, void *by, const struct group *g,
                            const struct stored *r)
 {
-    for (size_t i = 0; i < g->n; i++) {
-        struct stored there;
-        enum has has;
-        if (g->at[i].who == m->self.who ||
-            look_there(m, by, g->epoch, &g->at[i], r->digest, &has, &there) ||
-            has == HAS_DAMAGE)
+    struct stored there[ROSTER_HOLDERS];
+    enum has has[ROSTER_HOLDERS];
+    for (size_t i = 0; i < g->n; i++)
+        if (g->at[i].who == m->self.who)
             return false;
-        /* What they do not have they have been told to drop, or it is a write
-         * that nobody was told of. */
-    }
-    return true;
+    /* What they do not have they have been told to drop, or it is a write that
+     * nobody was told of. */
+    bool kept =
+        !look_there(m, by, g->epoch, g->at, g->n, r->digest, has, there);
+    for (size_t i = 0; i < g->n && kept; i++)
+        kept = has[i] != HAS_DAMAGE;
+    return kept;
 }
 
 size_t names_strays(struct names *m, void *by)
