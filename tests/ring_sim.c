@@ -49,7 +49,7 @@
 #define MOST_OPERATIONS 4096
 #define SILENCE ((enum frame_error)200)
 
-/* ----------------------------------------------------------------------- state
+/* ---------------------------------------------------------------------- state
  */
 
 struct record {
@@ -88,6 +88,15 @@ struct task {
     struct life *life; /* NULL: of a client */
     unsigned client;
     uint64_t waits; /* for the answer to this question; 0: none */
+    /* Others that it has asked, to hear them later. */
+    struct asked {
+        uint64_t request; /* 0: none */
+        bool told;
+        enum frame_error error;
+        unsigned char *bytes;
+        size_t nbytes;
+    } asked[COPIES];
+    unsigned char *heard; /* the last answer: borrowed by the machine */
     /* What it serves, or the answer it got. */
     uint8_t type;
     uint64_t request;
@@ -147,7 +156,7 @@ static void *copy_of(const void *bytes, size_t n)
     return memcpy(must(malloc(n + 1)), n ? bytes : "", n);
 }
 
-/* ------------------------------------------------------------------ coroutines
+/* ----------------------------------------------------------------- coroutines
  */
 
 static void give_way(void)
@@ -210,7 +219,11 @@ static void task_enter(void)
     struct task *const t = running;
     t->body(t);
     free(t->bytes);
-    t->bytes = NULL;
+    free(t->heard);
+    for (size_t i = 0; i < COPIES; i++)
+        if (t->asked[i].request)
+            free(t->asked[i].bytes);
+    t->bytes = t->heard = NULL;
     if (t->life)
         life_release(t->life);
     t->used = false;
@@ -257,7 +270,7 @@ static void task_step(struct task *t)
     running = NULL;
 }
 
-/* -------------------------------------------------------------------- messages
+/* ------------------------------------------------------------------- messages
  */
 
 static void message_drop(size_t i)
@@ -278,52 +291,89 @@ static unsigned self_of(const struct task *t)
     return t->life ? t->life->process : PROCESSES + t->client;
 }
 
-/* Ask, and wait. The answer lies in the task until its next question. */
-static enum frame_error ask_process(struct task *t, unsigned to, uint8_t type,
-                                    const void *body, size_t n)
+/* A question on its way; its number. */
+static uint64_t question(struct task *t, unsigned to, uint8_t type,
+                         const struct blob *q)
 {
-    if (t->life && t->life->dead)
-        return SILENCE;
     const struct message m = { .from = self_of(t),
                                .to = to,
                                .request = ++requests,
                                .type = type,
-                               .bytes = copy_of(body, n),
-                               .nbytes = n };
-    t->waits = m.request;
-    t->runs = false;
+                               .bytes = copy_of(q->at + FRAME_HEAD,
+                                                q->n - FRAME_HEAD),
+                               .nbytes = q->n - FRAME_HEAD };
     bag_put(m);
-    give_way();
-    return t->error;
+    return m.request;
+}
+
+/* Which process; PROCESSES: none, or it cannot be asked. */
+static unsigned at_address(const struct task *t, const struct address *to)
+{
+    unsigned i = 0;
+    while (i < PROCESSES && !address_equal(&processes[i].address, to))
+        i++;
+    return t->life && t->life->dead ? PROCESSES : i;
+}
+
+static void hear(struct task *t, unsigned char *bytes, size_t n,
+                 struct frame *f)
+{
+    free(t->heard);
+    t->heard = bytes;
+    *f = (struct frame){ .body = bytes, .nbody = n };
 }
 
 static enum frame_error host_ask(void *by, const struct address *to,
                                  uint8_t type, struct blob *q, struct frame *f)
 {
     struct task *const t = by;
-    unsigned i = 0;
-    while (i < PROCESSES && !address_equal(&processes[i].address, to))
-        i++;
+    const unsigned i = at_address(t, to);
     if (i == PROCESSES || q->failed)
         return SILENCE;
     /* What a task serves stays its own while it asks others. */
     unsigned char *const served = t->bytes;
     const size_t nserved = t->nbytes;
     t->bytes = NULL;
-    const enum frame_error e =
-        ask_process(t, i, type, q->at + FRAME_HEAD, q->n - FRAME_HEAD);
-    static unsigned char *last[MOST_TASKS];
-    const size_t at = (size_t)(t - tasks);
-    free(last[at]);
-    last[at] = t->bytes;
-    *f = (struct frame){ .body = t->bytes, .nbody = t->nbytes };
+    t->waits = question(t, i, type, q);
+    t->runs = false;
+    give_way();
+    hear(t, t->bytes, t->nbytes, f);
     t->bytes = served;
     t->nbytes = nserved;
-    return e;
+    return t->error;
 }
 
-/* ------------------------------------------------------------------------
- * disks
+static bool host_send(void *by, const struct address *to, uint8_t type,
+                      struct blob *q, uint32_t *request)
+{
+    struct task *const t = by;
+    const unsigned i = at_address(t, to);
+    struct asked *a = t->asked;
+    while (a < t->asked + COPIES && a->request)
+        a++;
+    if (i == PROCESSES || q->failed || a == t->asked + COPIES)
+        return false;
+    *a = (struct asked){ .request = question(t, i, type, q) };
+    *request = (uint32_t)a->request;
+    return true;
+}
+
+static enum frame_error host_take(void *by, const struct address *to,
+                                  uint32_t request, struct frame *f)
+{
+    struct task *const t = by;
+    struct asked *a = t->asked;
+    (void)to;
+    while (a->request != request)
+        a++;
+    while (!a->told)
+        give_way();
+    hear(t, a->bytes, a->nbytes, f);
+    a->request = 0;
+    return a->error;
+}
+
+/* ---------------------------------------------------------------------- disks
  */
 
 static struct disk *disk_of(struct life *l)
@@ -431,11 +481,11 @@ static size_t host_list(void *ctx, uint64_t a, uint64_t b,
     return given;
 }
 
-static const struct names_host host = { host_ask, host_save, host_get,
-                                        host_put, host_drop, host_list };
+static const struct names_host host = { host_ask,  host_save, host_get,
+                                        host_put,  host_drop, host_list,
+                                        host_send, host_take };
 
-/* --------------------------------------------------------------------
- * processes
+/* ------------------------------------------------------------------ processes
  */
 
 static void serve(struct task *t)
@@ -515,8 +565,7 @@ static void process_crash(unsigned i, bool wipe)
         disk_wipe(&p->disk);
 }
 
-/* ----------------------------------------------------------------------
- * clients
+/* -------------------------------------------------------------------- clients
  */
 
 static unsigned char digests[NAMES][STORE_DIGEST];
@@ -676,8 +725,7 @@ static void last_reads(struct task *t)
     free(c);
 }
 
-/* -------------------------------------------------------------------- the
- * steps
+/* ------------------------------------------------------------------ the steps
  */
 
 /* Every other client is on the host of a process, and cut off with it. */
@@ -692,23 +740,51 @@ static bool apart(unsigned a, unsigned b)
     return is_aside(a) != is_aside(b);
 }
 
-static struct task *asker(const struct message *m)
+/* An answer, or silence, to whoever still waits for it; the bytes become its
+ * own. */
+static void answer(uint64_t request, enum frame_error e, unsigned char *bytes,
+                   size_t n)
 {
-    for (struct task *t = tasks; t < tasks + MOST_TASKS; t++)
-        if (t->used && t->waits == m->request)
-            return t;
-    return NULL;
+    for (struct task *t = tasks; t < tasks + MOST_TASKS; t++) {
+        if (!t->used)
+            continue;
+        if (t->waits == request) {
+            t->bytes = bytes;
+            t->nbytes = n;
+            t->error = e;
+            t->waits = 0;
+            t->runs = true;
+            return;
+        }
+        for (struct asked *a = t->asked; a < t->asked + COPIES; a++)
+            if (a->request == request && !a->told) {
+                a->told = true;
+                a->error = e;
+                a->bytes = bytes;
+                a->nbytes = n;
+                return;
+            }
+    }
+    free(bytes);
 }
 
-static void answered(struct task *t, enum frame_error e, unsigned char *bytes,
-                     size_t n)
+/* Somebody has waited long enough, or everybody, so that all comes to an end.
+ */
+static void give_up(bool everybody)
 {
-    free(t->bytes);
-    t->bytes = bytes;
-    t->nbytes = n;
-    t->error = e;
-    t->waits = 0;
-    t->runs = true;
+    uint64_t waits[MOST_TASKS * (1 + COPIES)];
+    size_t n = 0;
+    for (const struct task *t = tasks; t < tasks + MOST_TASKS; t++) {
+        if (t->used && t->waits)
+            waits[n++] = t->waits;
+        for (size_t i = 0; t->used && i < COPIES; i++)
+            if (t->asked[i].request && !t->asked[i].told)
+                waits[n++] = t->asked[i].request;
+    }
+    for (size_t i = 0; everybody && i < n; i++)
+        answer(waits[i], SILENCE, NULL, 0);
+    if (!everybody && n)
+        answer(waits[draw(n)], SILENCE, NULL, 0);
 }
 
 /* Take one out of the bag; it stays if its receiver is stopped. */
@@ -718,33 +794,22 @@ static void deliver(size_t i)
     if (m.to < PROCESSES && processes[m.to].stopped)
         return;
     bag[i] = bag[--nbag];
-    struct task *const t = asker(&m);
-    if (apart(m.from, m.to) || (!quiet_time && draw(100) == 0)) {
+    struct life *const l =
+        m.to < PROCESSES && !m.answer ? processes[m.to].life : NULL;
+    const bool lost = apart(m.from, m.to) || (!quiet_time && draw(100) == 0);
+    struct task *const t = l && !lost ? task_new(serve, l) : NULL;
+    if (m.answer && !lost) {
+        answer(m.request, m.error, m.bytes, m.nbytes);
+    } else if (!t) {
         free(m.bytes);
-        if (t)
-            answered(t, SILENCE, NULL, 0);
-        return;
+        answer(m.request, SILENCE, NULL, 0);
+    } else {
+        t->type = m.type;
+        t->request = m.request;
+        t->from = m.from;
+        t->bytes = m.bytes;
+        t->nbytes = m.nbytes;
     }
-    if (m.answer) {
-        if (t)
-            answered(t, m.error, m.bytes, m.nbytes);
-        else
-            free(m.bytes);
-        return;
-    }
-    struct life *const l = processes[m.to].life;
-    struct task *const new = l ? task_new(serve, l) : NULL;
-    if (!new) {
-        free(m.bytes);
-        if (t)
-            answered(t, SILENCE, NULL, 0);
-        return;
-    }
-    new->type = m.type;
-    new->request = m.request;
-    new->from = m.from;
-    new->bytes = m.bytes;
-    new->nbytes = m.nbytes;
 }
 
 static unsigned away(void)
@@ -844,18 +909,8 @@ static void step(void)
         }
         break;
     case 1:
-        /* Somebody has waited long enough. */
-        if (draw(quiet_time ? 400 : 20) == 0) {
-            size_t n = 0;
-            for (struct task *x = tasks; x < tasks + MOST_TASKS; x++)
-                n += x->used && x->waits;
-            size_t which = n ? draw(n) : 0;
-            for (struct task *x = tasks; n && x < tasks + MOST_TASKS; x++)
-                if (x->used && x->waits && which-- == 0) {
-                    answered(x, SILENCE, NULL, 0);
-                    break;
-                }
-        }
+        if (draw(quiet_time ? 400 : 20) == 0)
+            give_up(false);
         break;
     case 2:
     case 3:
@@ -949,8 +1004,7 @@ static void run_seed(uint64_t steps)
         for (struct task *t = tasks; t < tasks + MOST_TASKS; t++)
             if (t->used) {
                 any = true;
-                if (t->waits)
-                    answered(t, SILENCE, NULL, 0);
+                give_up(true);
                 task_step(t);
             }
     }
