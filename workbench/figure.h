@@ -93,6 +93,8 @@
     X(isect)           \
     X(chord_hops)      \
     X(chord_loads)     \
+    X(chord_fullest)   \
+    X(chord_joins)     \
     X(chord_deaths)    \
     X(chord_churn)     \
     X(chord_schedules) \

@@ -102,6 +102,12 @@ const struct figure figure_chord_hops = {
 
 /* -------------------------------------------------------------------- loads */
 
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 static int by_load(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -154,6 +160,174 @@ const struct figure figure_chord_loads = {
     .about = "Keys on 10,000 members: arcs of a circle differ much in length, "
              "and several points for each member make up for it.",
     .run = loads_run,
+};
+
+/* -------------------------------------------------- alpha and beta, exercises
+ */
+
+/* n random ids cut the circle into intervals whose mean is 1/n and whose
+ * largest is H_n/n on average, the harmonic number; it deviates by
+ * pi/sqrt(6)/n, as the largest of n exponential variables does. */
+static double largest_interval(uint64_t *ids, uint32_t n, uint64_t *random,
+                               uint64_t *start, uint64_t *length)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = figure_random(random);
+    qsort(ids, n, sizeof *ids, by_id);
+    *length = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t before = ids[i ? i - 1 : n - 1];
+        if (ids[i] - before > *length) {
+            *length = ids[i] - before;
+            *start = before;
+        }
+    }
+    return (double)*length * 0x1p-64;
+}
+
+/* The most keys that one of the members has. */
+static double fullest_member(const uint64_t *ids, uint32_t n, uint32_t *loads,
+                             uint64_t nkeys, uint64_t *random)
+{
+    uint32_t most = 0;
+    memset(loads, 0, n * sizeof *loads);
+    for (uint64_t k = 0; k < nkeys; k++) {
+        const uint64_t id = figure_random(random);
+        uint32_t low = 0, high = n;
+        while (low < high) {
+            const uint32_t mid = low + (high - low) / 2;
+            if (ids[mid] < id)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        const uint32_t owner = low < n ? low : 0;
+        most = ++loads[owner] > most ? loads[owner] : most;
+    }
+    return most;
+}
+
+static void fullest_run(struct figure_run *run)
+{
+    enum { MOST = 16384, PER_MEMBER = 200 };
+    const double sd = 1.2825498; /* pi / sqrt(6) */
+    run->x = AXIS(.label = "members", .scale = PLOT_LOG);
+    run->y = AXIS(.label = "factor", .min = 0.8, .max = 1.6);
+    struct figure_series *const beta =
+        figure_series(run, "beta: largest interval over ln n / n");
+    struct figure_series *const alpha =
+        figure_series(run, "alpha: fullest member over (m / n) ln n");
+    uint64_t *const ids = malloc(MOST * sizeof *ids), at = run->seed;
+    uint32_t *const loads = malloc(MOST * sizeof *loads);
+    run->broken |= !ids || !loads;
+    for (uint32_t n = 16; n <= MOST && !run->broken; n *= 4) {
+        const unsigned trials =
+            (run->full ? 20u : 1u) * (n < 1024 ? 200u : 40u);
+        const unsigned filled = (run->full ? 20u : 1u) * (n < 1024 ? 100u : 4u);
+        double intervals = 0, fullest = 0, harmonic = 0;
+        for (uint32_t i = 1; i <= n; i++)
+            harmonic += 1.0 / i;
+        for (unsigned t = 0; t < trials; t++) {
+            uint64_t start, length;
+            intervals += n * largest_interval(ids, n, &at, &start, &length);
+            if (t < filled)
+                fullest += fullest_member(ids, n, loads,
+                                          (uint64_t)n * PER_MEMBER, &at) /
+                           PER_MEMBER;
+        }
+        const double ln = log(n);
+        figure_judge(run, beta, n, harmonic / ln, intervals / trials / ln,
+                     sd / sqrt(trials) / ln);
+        /* Keys that fall by chance make the fullest a little fuller: the
+         * deviation of a load is the root of the keys. */
+        const double more = harmonic / PER_MEMBER / 2;
+        figure_judge(run, alpha, n, (harmonic + more) / ln,
+                     fullest / filled / ln, sd / sqrt(filled) / ln);
+    }
+    free(ids);
+    free(loads);
+    figure_note(run, "Both tend to 1 as the ring grows: the harmonic number "
+                     "of n over ln n. So no member has more than 1.6 (m/n) ln "
+                     "n keys on average, from 16 members on.");
+}
+
+const struct figure figure_chord_fullest = {
+    .name = "chord-fullest",
+    .title = "The largest interval and the fullest member",
+    .source = "Exercises: with high probability no interval is longer than "
+              "beta ln n / n, and no member has more than alpha (m/n) log n "
+              "of m keys.",
+    .about = "Random ids, one for each member, and 200 keys for each. The "
+             "largest of n intervals has ln n times the mean length, so that "
+             "one point for each member cannot spread loads evenly.",
+    .run = fullest_run,
+};
+
+/* ------------------------------------------------- joins that neighbours
+ * notice
+ */
+
+static double hops_of(struct figure_run *run, struct chord_sim *s,
+                      unsigned lookups)
+{
+    s->tally = (struct chord_tally){ 0 };
+    /* A few at a time: members have places for twelve. */
+    for (unsigned k = 0; k < lookups; k++) {
+        chord_sim_lookup(s);
+        if (k % 64 == 63)
+            chord_sim_run(s, SECOND);
+    }
+    chord_sim_run(s, 5 * SECOND);
+    run->broken |= s->tally.wrong || s->tally.failed || !s->tally.ended;
+    return (double)s->tally.hops / (double)s->tally.ended;
+}
+
+static void joins_run(struct figure_run *run)
+{
+    const unsigned lookups = run->full ? 20000 : 1500;
+    run->x = AXIS(.label = "members at first", .scale = PLOT_LOG);
+    run->y = AXIS(.label = "nodes asked per lookup", .min = 0, .max = 12);
+    struct figure_series *const before = figure_series(run, "before");
+    struct figure_series *const after =
+        figure_series(run, "after as many joined, fingers as before");
+    struct figure_series *const ideal =
+        figure_series(run, "with right fingers");
+    for (unsigned i = 0; i < 3 && !run->broken; i++) {
+        const uint32_t n = UINT32_C(64) << 2 * i;
+        struct chord_sim_spec spec = chord_sim_usual(2 * n, run->seed + i);
+        spec.ring.no_lists = true;
+        spec.ring.finger = 0;
+        spec.ring.fingers = 0;
+        struct chord_sim *const s = ring_new(run, &spec);
+        if (!s)
+            return;
+        chord_sim_ideal(s, n);
+        const double at_first = hops_of(run, s, lookups);
+        for (uint32_t k = n; k < 2 * n; k++) {
+            chord_sim_join(s, k);
+            chord_sim_run(s, SECOND / 4);
+        }
+        chord_sim_run(s, 60 * SECOND);
+        run->broken |= s->nmembers != 2 * n;
+        const double joined = hops_of(run, s, lookups);
+        chord_sim_ideal(s, 2 * n);
+        const double right = hops_of(run, s, lookups);
+        chord_sim_free(s);
+        figure_point(run, before, n, NAN, at_first, NAN, NAN);
+        figure_point(run, after, n, at_first + 1, joined, at_first + 0.5,
+                     at_first + 1.5);
+        figure_point(run, ideal, n, at_first + 0.5, right, at_first + 0.3,
+                     at_first + 0.7);
+    }
+}
+
+const struct figure figure_chord_joins = {
+    .name = "chord-joins",
+    .title = "n members join, and only neighbours know",
+    .source = "Exercise, and Stoica et al. 2003, theorem 7: lookups still ask "
+              "O(log n) nodes.",
+    .about = "x",
+    .run = joins_run,
 };
 
 /* --------------------------------------------------------- half the ring dies

@@ -29,8 +29,10 @@ static enum frame_error host_ask(void *by, const struct address *to,
 {
     struct chord_client *const c = by;
     const uint64_t timeout = c->call.timeout;
-    /* Who is asked whether it lives has less time: many may be silent. */
-    if (type == NAMES_PING)
+    /* What needs no disk of another has less time: many may be silent, and all
+     * wait for the next roster. */
+    if (type == NAMES_PING || type == NAMES_HISTORY || type == NAMES_REPORT ||
+        type == NAMES_ADMIT)
         c->call.timeout = timeout / 4;
     const bool answered = call_ask(&c->call, to, type, q, f);
     c->call.timeout = timeout;

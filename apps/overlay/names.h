@@ -46,7 +46,8 @@
 #define NAMES_SERIAL 64 /* writes at once at a primary */
 #define NAMES_PAGE 512  /* of a list */
 #define NAMES_JOINING 32
-#define NAMES_PINGS 16 /* of a large roster, in one round */
+#define NAMES_PINGS 16  /* of a large roster, in one round */
+#define NAMES_SETTLE 64 /* names that are settled in one round */
 
 /* Types of frames, beside those of the ring and of services. */
 enum {
@@ -140,6 +141,8 @@ struct names {
     uint64_t heard_epoch;
     uint64_t round;
     uint64_t random;
+    bool settling;                       /* names_settle() is on its way, */
+    unsigned char settled[STORE_DIGEST]; /* behind this one */
 };
 
 /* `who` 0: draws one from the seed. False: no memory. */
@@ -170,7 +173,8 @@ void names_tick(struct names *m, void *by, const struct address *entries,
 bool names_leave(struct names *m, void *by);
 
 /* Bring names to the same state at all holders: those that a write left in
- * between, and those that are damaged here. True: nothing is left to do. */
+ * between, and those that are damaged here; some of them each time, so that
+ * ticks do not wait. True: nothing is left to do. */
 bool names_settle(struct names *m, void *by);
 /* Drop names that others keep now: how many. */
 size_t names_strays(struct names *m, void *by);
@@ -214,8 +218,12 @@ bool names_learn(struct names *m, void *by, const struct address *from);
 
 enum frame_error names_serve_vote(struct names *m, struct body *b,
                                   struct blob *out, const char **text);
-/* Try to have a roster chosen; true: some roster was, perhaps another. */
-bool names_propose(struct names *m, void *by, const struct roster *wanted);
+/* Was it silent when it was last asked? Of the thread that ticks. */
+bool names_is_silent(const struct names *m, uint64_t who);
+/* Try to have a roster chosen; true: some roster was, perhaps another. Whoever
+ * promises its vote lives, and stays unless it is among those who leave. */
+bool names_propose(struct names *m, void *by, const struct roster *wanted,
+                   const uint64_t *leaving, unsigned nleaving);
 
 enum frame_error names_serve_files(struct names *m, void *by, uint8_t type,
                                    struct body *b, struct blob *out,

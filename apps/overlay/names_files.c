@@ -599,53 +599,61 @@ static bool offer_name(struct names *m, void *by, const struct group *g,
     return !names_ask(m, by, &g->at[0].address, NAMES_WRITE, &q, &f);
 }
 
+/* False: it has to be tried again. */
+static bool settle_one(struct names *m, void *by, const struct stored *r,
+                       bool offers)
+{
+    struct group g;
+    struct stored there;
+    if (!group_of(m, store_id(r->digest), &g))
+        return true;
+    if (offers)
+        return offer_name(m, by, &g, r);
+    if (g.at[0].who != m->self.who &&
+        m->host->get(m->ctx, r->digest, &there, NULL) != STORE_DAMAGED)
+        return true;
+    const enum frame_error e = read_there(m, by, &g, r->digest, &there);
+    return !e || e == FRAME_NOT_FOUND || e == FRAME_DAMAGED;
+}
+
 bool names_settle(struct names *m, void *by)
 {
-    struct stored *const list = malloc(NAMES_PAGE * sizeof *list);
-    unsigned char after[STORE_DIGEST];
-    bool ok = list != NULL, first = true;
-    size_t n = 0;
+    struct stored *const list = malloc(NAMES_SETTLE * sizeof *list);
     pthread_mutex_lock(&m->wants);
-    const bool needed = m->unsettled || m->offers, offers = m->offers;
-    m->unsettled = m->offers = false;
+    const bool again = m->unsettled, offers = m->offers;
+    m->unsettled = false;
     pthread_mutex_unlock(&m->wants);
-    do {
-        n = list && needed
-                ? m->host->list(m->ctx, UINT64_MAX, UINT64_MAX,
-                                first ? NULL : after, list, NAMES_PAGE)
-                : 0;
-        for (size_t i = 0; i < n; i++) {
-            struct group g;
-            struct stored r;
-            if (!group_of(m, store_id(list[i].digest), &g))
-                continue;
-            if (offers)
-                ok &= offer_name(m, by, &g, &list[i]);
-            else if (g.at[0].who == m->self.who ||
-                     m->host->get(m->ctx, list[i].digest, &r, NULL) ==
-                         STORE_DAMAGED) {
-                const enum frame_error e =
-                    read_there(m, by, &g, list[i].digest, &r);
-                ok &= !e || e == FRAME_NOT_FOUND;
-            }
-        }
-        if (n)
-            memcpy(after, list[n - 1].digest, STORE_DIGEST);
-        first = false;
-    } while (n == NAMES_PAGE);
+    /* What came meanwhile may lie behind: once more from the beginning. */
+    const bool first = again || !m->settling;
+    m->settling |= again || offers;
+    if (!m->settling || !list) {
+        free(list);
+        return !m->settling;
+    }
+    const size_t n =
+        m->host->list(m->ctx, UINT64_MAX, UINT64_MAX, first ? NULL : m->settled,
+                      list, NAMES_SETTLE);
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        ok = settle_one(m, by, &list[i], offers);
+        if (ok)
+            memcpy(m->settled, list[i].digest, STORE_DIGEST);
+    }
     free(list);
+    const bool done = ok && n < NAMES_SETTLE;
+    m->settling = !done;
     pthread_mutex_lock(&m->wants);
-    m->unsettled |= !ok;
-    m->offers |= offers && !ok;
-    m->merges &= !(offers && ok);
+    m->unsettled |= !ok && first; /* not even the first page */
+    m->offers &= !done;
+    m->merges &= !(offers && done);
     pthread_mutex_unlock(&m->wants);
-    return ok;
+    return done;
 }
 
 /* All who have to keep it do, and are ready: others are asked for nothing of
  * this epoch or earlier any more. */
 static bool kept_elsewhere(struct names *m, void *by, const struct group *g,
-                           const struct stored *r)
+                           const struct stored *r, bool *answered)
 {
     struct stored there[ROSTER_HOLDERS];
     enum has has[ROSTER_HOLDERS];
@@ -654,7 +662,7 @@ static bool kept_elsewhere(struct names *m, void *by, const struct group *g,
             return false;
     /* What they do not have they have been told to drop, or it is a write that
      * nobody was told of. */
-    bool kept =
+    bool kept = *answered =
         !look_there(m, by, g->epoch, g->at, g->n, r->digest, has, there);
     for (size_t i = 0; i < g->n && kept; i++)
         kept = has[i] != HAS_DAMAGE;
@@ -680,11 +688,17 @@ size_t names_strays(struct names *m, void *by)
                           list, NAMES_PAGE);
         for (size_t i = 0; i < n; i++) {
             struct group g;
-            if (!group_of(m, store_id(list[i].digest), &g) ||
-                g.epoch != state.epoch || !kept_elsewhere(m, by, &g, &list[i]))
-                continue;
-            m->host->drop(m->ctx, list[i].digest);
-            dropped++;
+            bool answered = true;
+            if (group_of(m, store_id(list[i].digest), &g) &&
+                g.epoch == state.epoch &&
+                kept_elsewhere(m, by, &g, &list[i], &answered)) {
+                m->host->drop(m->ctx, list[i].digest);
+                dropped++;
+            }
+            if (!answered) { /* another time */
+                free(list);
+                return dropped;
+            }
         }
         if (n)
             memcpy(after, list[n - 1].digest, STORE_DIGEST);

@@ -474,6 +474,14 @@ static uint64_t ping(struct names *m, void *by, const struct roster_entry *e,
     return b.bad || *other ? 0 : theirs;
 }
 
+bool names_is_silent(const struct names *m, uint64_t who)
+{
+    for (unsigned i = 0; i < m->nheard; i++)
+        if (m->heard[i].who == who)
+            return m->heard[i].silent;
+    return false;
+}
+
 /* The silent of the last roster are so in the next. */
 static void carry_over(struct names *m, const struct roster *r)
 {
@@ -484,7 +492,7 @@ static void carry_over(struct names *m, const struct roster *r)
         heard[i] = (struct names_heard){ .who = r->at[i].who };
         for (unsigned k = 0; k < m->nheard; k++)
             if (m->heard[k].who == heard[i].who)
-                heard[i].since = m->heard[k].since;
+                heard[i] = m->heard[k];
     }
     memcpy(m->heard, heard, r->n * sizeof heard[0]);
     m->nheard = r->n;
@@ -521,10 +529,12 @@ static void ping_some(struct names *m, void *by, const struct roster *r,
 
 /* The roster that should be next: without the silent, with those who come. */
 static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
-                        uint64_t evict, struct roster *next)
+                        uint64_t evict, struct roster *next,
+                        uint64_t leaving[NAMES_JOINING], unsigned *nleaving)
 {
     *next = *r;
     next->epoch = r->epoch + 1;
+    *nleaving = 0;
     unsigned silent = 0, first = r->n;
     for (unsigned i = 0; i < r->n; i++) {
         const struct names_heard *const h = &m->heard[i];
@@ -535,6 +545,13 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
             roster_drop(next, r->at[i].who);
             silent++;
         }
+    }
+    /* Fewer than a majority cannot decide that anyway; if they are no longer
+     * cut off by the time they ask, they must not try. */
+    if (next->n < roster_majority(r)) {
+        *next = *r;
+        next->epoch = r->epoch + 1;
+        silent = 0;
     }
     /* Usually one of them proposes; the others do if that one fails. */
     const bool turn = first < r->n && r->at[first].who == m->self.who;
@@ -550,8 +567,10 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
             continue;
         roster_add(next, &m->coming[i]);
     }
-    for (unsigned i = 0; i < m->ngoing; i++)
+    for (unsigned i = 0; i < m->ngoing; i++) {
         roster_drop(next, m->going[i]);
+        leaving[(*nleaving)++] = m->going[i];
+    }
     m->ncoming = m->ngoing = 0;
     pthread_mutex_unlock(&m->wants);
     return next->n && !roster_same(next, r) &&
@@ -610,6 +629,8 @@ void names_tick(struct names *m, void *by, const struct address *entries,
     if (r->n)
         ping_some(m, by, r, now, evict);
     names_roster(m, r);
+    uint64_t leaving[NAMES_JOINING];
+    unsigned nleaving = 0;
     const unsigned self = roster_find(r, m->self.who);
     const bool in = self < r->n;
     if (!in) {
@@ -622,8 +643,9 @@ void names_tick(struct names *m, void *by, const struct address *entries,
             m->coming[m->ncoming++] = m->self;
         pthread_mutex_unlock(&m->wants);
     }
-    if (in && m->heard_epoch == r->epoch && wanted_next(m, r, now, evict, next))
-        names_propose(m, by, next);
+    if (in && m->heard_epoch == r->epoch &&
+        wanted_next(m, r, now, evict, next, leaving, &nleaving))
+        names_propose(m, by, next, leaving, nleaving);
     names_sync(m, by);
     free(r);
 }
@@ -638,7 +660,7 @@ bool names_leave(struct names *m, void *by)
         roster_drop(r, m->self.who);
         r->epoch++;
         if (r->n)
-            names_propose(m, by, r);
+            names_propose(m, by, r, &m->self.who, 1);
         done = !r->n;
     } else if (!done) {
         /* The others need this process until they have what it has. */

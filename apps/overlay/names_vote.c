@@ -92,20 +92,37 @@ struct proposal {
     void *by;
     struct roster members, value;
     struct names_ballot ballot, best;
+    const uint64_t *leaving;
+    unsigned nleaving;
+    bool lives[ROSTER_MOST];     /* of the members: it has promised */
     uint64_t higher;             /* a round that somebody has promised */
     const struct address *ahead; /* somebody in a later epoch */
 };
 
+/* This process first, since its own promise guards its ballots; those who were
+ * silent last: the others may be enough. */
+static void ask_order(const struct proposal *p, unsigned order[ROSTER_MOST])
+{
+    unsigned n = 0;
+    for (unsigned turn = 0; turn < 3; turn++)
+        for (unsigned i = 0; i < p->members.n; i++) {
+            const uint64_t who = p->members.at[i].who;
+            const unsigned when = who == p->m->self.who        ? 0
+                                  : names_is_silent(p->m, who) ? 2
+                                                               : 1;
+            if (when == turn)
+                order[n++] = i;
+        }
+}
+
 /* One phase: true if a majority says yes. */
 static bool phase_of(struct proposal *p, unsigned phase)
 {
-    unsigned yes = 0;
+    unsigned yes = 0, order[ROSTER_MOST];
+    ask_order(p, order);
     for (unsigned i = 0; i < p->members.n && yes < roster_majority(&p->members);
          i++) {
-        /* This process first: its own promise guards its ballots. */
-        const unsigned own = roster_find(&p->members, p->m->self.who);
-        const unsigned at = i == 0 ? own : i <= own ? i - 1 : i;
-        const struct roster_entry *const e = &p->members.at[at];
+        const struct roster_entry *const e = &p->members.at[order[i]];
         struct blob q = { 0 };
         struct frame f;
         names_begin(p->m, &q);
@@ -146,6 +163,7 @@ static bool phase_of(struct proposal *p, unsigned phase)
                 return false;
             p->best = accepted;
         }
+        p->lives[order[i]] = true;
         yes++;
     }
     return yes >= roster_majority(&p->members);
@@ -157,12 +175,33 @@ static void tell_all(struct names *m, void *by, const struct roster *old,
     for (unsigned i = 0; i < old->n + chosen->n; i++) {
         const struct roster_entry *const e =
             i < old->n ? &old->at[i] : &chosen->at[i - old->n];
-        if (e->who != m->self.who && (i < old->n || !roster_has(old, e->who)))
+        /* The silent learn it when they speak again. */
+        if (e->who != m->self.who && !names_is_silent(m, e->who) &&
+            (i < old->n || !roster_has(old, e->who)))
             names_teach(m, by, e, old->epoch);
     }
 }
 
-bool names_propose(struct names *m, void *by, const struct roster *wanted)
+/* A view that is out of date must not leave out those who live: a part that was
+ * cut off, and is not any more, would have the others vote for its own few.
+ * False: nothing is left to propose. */
+static bool keep_the_living(struct proposal *p)
+{
+    if (p->best.round)
+        return true; /* what others may have chosen already */
+    for (unsigned i = 0; i < p->members.n; i++) {
+        const struct roster_entry *const e = &p->members.at[i];
+        bool stays = p->lives[i] && !roster_has(&p->value, e->who);
+        for (unsigned k = 0; k < p->nleaving; k++)
+            stays &= p->leaving[k] != e->who;
+        if (stays)
+            roster_add(&p->value, e);
+    }
+    return !roster_same(&p->members, &p->value);
+}
+
+bool names_propose(struct names *m, void *by, const struct roster *wanted,
+                   const uint64_t *leaving, unsigned nleaving)
 {
     struct proposal *const p = calloc(1, sizeof *p);
     bool chosen = false;
@@ -171,6 +210,8 @@ bool names_propose(struct names *m, void *by, const struct roster *wanted)
     p->m = m;
     p->by = by;
     p->value = *wanted;
+    p->leaving = leaving;
+    p->nleaving = nleaving;
     pthread_rwlock_rdlock(&m->lock);
     const struct names_epoch *const now = names_now(m);
     const bool in = now && roster_has(&now->roster, m->self.who) &&
@@ -183,7 +224,7 @@ bool names_propose(struct names *m, void *by, const struct roster *wanted)
         const uint64_t before = promised > m->round ? promised : m->round;
         p->ballot = (struct names_ballot){ before + 1, m->self.who };
         m->round = before + 1;
-        chosen = phase_of(p, 1) && phase_of(p, 2);
+        chosen = phase_of(p, 1) && keep_the_living(p) && phase_of(p, 2);
         if (p->higher > m->round)
             m->round = p->higher;
     }
