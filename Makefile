@@ -139,7 +139,7 @@ PYTHON := $(if $(PYTHON_INCLUDE),$(B)/python/.done)
 ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
 ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
 
-.PHONY: all help lib demo test test-quick core test-full soak faults errors msan check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
+.PHONY: all help lib demo test test-quick core test-full soak ring-check faults errors msan check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
         vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
 
 all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
@@ -582,11 +582,12 @@ test-quick: ## what may be run every ten minutes: the core without what takes lo
 core: $(B)/bloomery $(UNITS:%=$(B)/plain/tests/%) ## build what TESTS=core runs
 
 FAULTS   = $(addprefix $(B)/tests/,disk_tracer failing_malloc.so jumping_clock.so meanwhile.so no_network.so)
+RINGS    = $(B)/tests/ring_clerk $(B)/tests/ring_sim $(B)/tests/jumping_clock.so
 
 # All that tools/run-tests runs.
 PROGRAMS = $(UNITS:%=$(B)/plain/tests/%) $(UNITS:%=$(B)/asan/tests/%) \
     $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(if $(PYTHON),$(B)/asan/python/.done)
+    $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(RINGS) $(if $(PYTHON),$(B)/asan/python/.done)
 programs: $(PROGRAMS) cross js web ## build all that the tests run
 
 # Power cuts and failing calls: what runs the command under bad luck, and the
@@ -619,6 +620,20 @@ msan: ## unit tests with the memory sanitizer
 	@tools/setup test
 	@$(MAKE) --no-print-directory -j2 $(UNITS:%=$(B)/msan/tests/%)
 	@tools/run-tests $(B) msan
+
+# Clients of a ring whose members are killed, stopped, cut off and worse, and a judge of what they were told.
+# The simulator puts locks that give way, a network and chance of its own in the place of the system's.
+$(B)/tests/ring_sim: RING_LINK = $(addprefix -Wl$(comma)--wrap=,pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock \
+    call_ask nanosleep getrandom)
+$(B)/tests/ring_clerk $(B)/tests/ring_sim: $(B)/tests/%: tests/%.c \
+        $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c io/*.c report/*.c)) $(B)/release/libbloomery.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread $^ $(RING_LINK) $(PKG_LIBS) -lm -ldl -o $@
+RING_CHECK_SECONDS ?= 1800
+ring-check: all $(RINGS) ## 10,000 schedules of names, then faults of ring members under load, all judged (half an hour: RING_CHECK_SECONDS)
+	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/ring_schedules.py 10000
+	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/ring_check.py $(RING_CHECK_SECONDS)
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
 SOAK_SECONDS ?= 3600
