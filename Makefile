@@ -96,7 +96,7 @@ LEVELDB := $(call finds,leveldb/c.h)
 # Python's headers; any from 3.11 on, since the extension uses the stable ABI of that version alone.
 PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
-HTTP_SERVER := io/service.c io/late_microhttpd.c io/gate.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
+HTTP_SERVER := io/service.c io/late_microhttpd.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
                apps/digest/keeper.c apps/web/serve.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \

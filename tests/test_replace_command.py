@@ -462,7 +462,7 @@ def test_a_reader_cannot_stop_a_writer_for_ever(tmp_path, fast_clock):
     prepare(tmp_path)
     with open(tmp_path / "a.bly") as reader:
         fcntl.flock(reader, fcntl.LOCK_SH)
-        done = run("add", "a.bly", "mine", cwd=tmp_path, env=fast_clock, timeout=600)
+        done = run("add", "a.bly", "mine", cwd=tmp_path, env=fast_clock)
         assert done.status == 2
         told, why = done.err.splitlines()
         assert "waiting" in told
@@ -470,7 +470,7 @@ def test_a_reader_cannot_stop_a_writer_for_ever(tmp_path, fast_clock):
             assert f"process {os.getpid()} (" in line
         # As long as is wanted.
         done = run("add", "a.bly", "mine", "--wait", "120", cwd=tmp_path,
-                   env=fast_clock, timeout=600)
+                   env=fast_clock)
         assert done.status == 2 and f"process {os.getpid()} (" in done.err
     assert run("add", "a.bly", "mine", cwd=tmp_path).status == 0
 
