@@ -757,6 +757,25 @@ static void one_holder_is_enough(void **state)
     end_ring();
 }
 
+/* A part that was cut off, and is not any more, proposes what it saw: those who
+ * vote for it live, and stay. */
+static void the_living_stay(void **state)
+{
+    (void)state;
+    start_ring(6);
+    struct roster *const wanted = calloc(1, sizeof *wanted);
+    assert_non_null(wanted);
+    assert_true(names_roster(&processes[0].m, wanted));
+    wanted->epoch++;
+    for (unsigned i = 1; i < 5; i++)
+        roster_drop(wanted, processes[i].m.self.who);
+    names_propose(&processes[0].m, &processes[0], wanted, NULL, 0);
+    ticks(3);
+    assert_true(names_state(&processes[0].m).n >= 4);
+    free(wanted);
+    end_ring();
+}
+
 /* A process that starts again with its folder goes on where it was. */
 static void restarts_from_what_it_saved(void **state)
 {
@@ -870,6 +889,7 @@ int main(void)
         cmocka_unit_test(enough_copies_or_none),
         cmocka_unit_test(writes_take_effect_once),
         cmocka_unit_test(one_holder_is_enough),
+        cmocka_unit_test(the_living_stay),
         cmocka_unit_test(restarts_from_what_it_saved),
         cmocka_unit_test(full_disks_change_nothing),
         cmocka_unit_test(leaves_when_others_have_it),

@@ -63,22 +63,29 @@ def test_full_disks_lose_nothing(ring, tmp_path):
     assert sorted(ring.command("ls").lines) == names
     assert len(ring.copies()) == records
 
-    # One disk has room again, and then all: what could not be copied is.
-    processes = [process for process, _ in ring.nodes.values()]
-    for process in processes[:-1]:
-        limit(process, resource.RLIMIT_FSIZE, None)
+    # All but one have room again, and then all: what could not be copied is. Of
+    # the names that begin behind that one, the others are all holders; it is
+    # chosen so that these are a quarter at least.
+    members = sorted((int(m["id"], 16), a) for a in ring.nodes for m in ring.status(a)["members"])
+    arcs = [((id - members[i - 1][0]) % 2**64, i) for i, (id, _) in enumerate(members)]
+    full = ring.nodes[members[max(arcs)[1] - 1][1]][0]
+    for process, _ in ring.nodes.values():
+        if process is not full:
+            limit(process, resource.RLIMIT_FSIZE, None)
     taken = {}
-    for i in range(12):
+    for i in range(60):
+        if len(taken) == 2:
+            break
         path = tmp_path / f"more{i}"
         path.write_bytes(os.urandom(2000))
-        # The owner of a block may be the one whose disk is full.
+        # The owner of a block, or a holder of the name, may be the one.
         done = subprocess.run([*a_put(ring), path], capture_output=True, text=True)
         assert done.returncode == 0 or "disk" in done.stderr, done.stderr
         if done.returncode == 0:
             taken[path.name] = path
     assert taken
     compare(ring, taken, tmp_path)
-    limit(processes[-1], resource.RLIMIT_FSIZE, None)
+    limit(full, resource.RLIMIT_FSIZE, None)
     ring.kept(records + 2 * len(taken), 3)
     compare(ring, {**files, **taken}, tmp_path)
     ring.command("put", late)

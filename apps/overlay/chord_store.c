@@ -36,6 +36,7 @@
 #define RECORD_MAGIC "blykeep1"
 
 #define WRITERS 64
+#define SCRUB_OPENING 65536 /* bytes that opening a file is worth */
 
 struct slot {
     struct stored r;
@@ -510,7 +511,7 @@ size_t store_scrub(struct store *s, unsigned char at[STORE_DIGEST],
         memcpy(at, r.digest, STORE_DIGEST); /* or from the beginning */
         if (!any)
             break;
-        done += RECORD_HEAD + r.nbytes;
+        done += SCRUB_OPENING + r.nbytes;
         unsigned char *data = NULL;
         if (!damaged && store_get(s, r.digest, &r, &data) == STORE_DAMAGED)
             warn("a record is damaged; another copy will take its place");
