@@ -215,7 +215,7 @@ class Check:
     """A ring, its clients, and their history."""
 
     def __init__(self, folder, members, *options, clients=8, names=40, seed=1, log=None, rest=0, patience=PATIENCE_MS,
-                 **kw):
+                 homes=True, **kw):
         self.cluster = Cluster(folder, members, *options, **kw)
         self.history = History()
         self.names = [f"name{i}" for i in range(names)]
@@ -227,7 +227,7 @@ class Check:
                 # A client reads mostly what it writes.
                 own = [x for x in mine if x[1]]
                 # One in three is cut off, and stays without an answer, together with a member.
-                home = self.cluster.members[i % members] if i % 3 == 2 else None
+                home = self.cluster.members[i % members] if homes and i % 3 == 2 else None
                 self.clients.append(Client(self.cluster, self.history, i, own * 3 + mine, seed, home, rest, patience))
             self.nemesis = Nemesis(self.cluster, self.names, seed, log)
         except BaseException:

@@ -58,7 +58,7 @@ class Script(Check):
 
 @pytest.fixture
 def script(tmp_path):
-    made = Script(tmp_path, 6, "--evict", "1000", clients=6, names=6, patience=100)
+    made = Script(tmp_path, 6, "--evict", "1000", clients=6, names=6, patience=100, homes=False)
     # Names of one owner, so that one fault concerns them all.
     owner, names, i = made.cluster.order()[2], [], 0
     while len(names) < 6:
