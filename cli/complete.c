@@ -270,6 +270,7 @@ static const char *const free_names[] = {
     "SECONDS",
     "SIZE",
     "T",
+    "TIME",
     "VALUE",
     "WORD",
 };
