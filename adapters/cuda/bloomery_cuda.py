@@ -52,11 +52,15 @@ def _check(status, error=_lib.bly_cuda_error):
         raise Error(error().decode("utf-8", "replace"))
 
 
-def _words(array, what):
-    """Where a column of 64-bit integers lies on the device, how many there are, and what keeps them alive."""
+def _on_device(array, what):
     if not hasattr(array, "__dlpack__"):
         raise TypeError(f"{what} must be an array on a device, of CuPy, PyTorch or another library with DLPack, "
                         f"not {type(array).__name__}")
+
+
+def _words(array, what):
+    """Where a column of 64-bit integers lies on the device, how many there are, and what keeps them alive."""
+    _on_device(array, what)
     if array.__dlpack_device__()[0] != _CUDA:
         raise TypeError(f"{what} are in the memory of the processor: move them to the device, or use the package bloomery")
     capsule = array.__dlpack__(stream=_LEGACY_STREAM)
@@ -70,6 +74,7 @@ def _words(array, what):
 
 def _like(array, n):
     """A new array of n 64-bit words, of the library and on the device that the other is of."""
+    _on_device(array, "keys")
     module = importlib.import_module(type(array).__module__.split(".")[0])
     if module.__name__ == "torch":
         return module.empty(n, dtype=module.int64, device=array.device)
