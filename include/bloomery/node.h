@@ -45,7 +45,8 @@ typedef struct bly_node bly_node;
  * from a node. fpr is the rate of the answers of one link once all levels are
  * full. Nodes that talk to each other need equal sizes and hashes, so give all
  * of them the same spec. A spec with a secret also keeps strangers from forging
- * messages.
+ * messages. Without one, a forged message of a later life makes those of the
+ * real neighbour old until ttl has passed; with ttl 0, for good.
  *
  * `life` numbers the lives of this node, from 1. A node that is started again
  * must get a larger number, otherwise neighbours take its messages for old
