@@ -189,6 +189,20 @@ TRY(bly_has_as)
     REFUSED(bly_has_as(f, BLY_KEYS_TEXT, NULL, 1, words));
     REFUSED(bly_has_as(f, BLY_KEYS_TEXT, &one_key, 1, NULL));
 }
+TRY(bly_cells_open)
+{
+    void *cells;
+    uint64_t nbytes;
+    (void)unused;
+    REFUSED(bly_cells_open(NULL, &cells, &nbytes));
+    REFUSED(bly_cells_open(f, NULL, &nbytes));
+    REFUSED(bly_cells_open(f, &cells, NULL));
+}
+TRY(bly_cells_close)
+{
+    (void)unused;
+    REFUSED(bly_cells_close(NULL));
+}
 TRY(bly_raw_get)
 {
     unsigned char bits[8];

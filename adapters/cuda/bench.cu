@@ -134,6 +134,23 @@ static double host_rate(bly_filter *f, const uint64_t *keys, size_t n, bool add)
     return (double)n / best / 1e9;
 }
 
+static bly_filter *bench_filter(uint64_t nbytes)
+{
+    bly_filter *f;
+    const bly_option k8 = { "k", "8" };
+    bly_spec spec = {};
+    spec.kind = "blocked";
+    spec.bits = nbytes * 8;
+    spec.items = spec.bits / 10;
+    spec.options = &k8;
+    spec.noptions = 1;
+    if (bly_new(&spec, &f)) {
+        fprintf(stderr, "bloomery bench --gpu: %s\n", bly_error());
+        exit(2);
+    }
+    return f;
+}
+
 struct figures {
     double gather, ask, add, add_parts, tally, tally_parts, select_parts;
     double host_ask, upload_gib;
@@ -147,17 +164,7 @@ static figures measure(uint64_t nbytes, const uint64_t *keys, uint64_t n,
     bly_cuda *g;
     bly_blocked view;
     uint64_t *nhits;
-    const bly_option k8 = { "k", "8" };
-    bly_spec spec = {};
-    spec.kind = "blocked";
-    spec.bits = nbytes * 8;
-    spec.items = spec.bits / 10;
-    spec.options = &k8;
-    spec.noptions = 1;
-    if (bly_new(&spec, &f)) {
-        fprintf(stderr, "bloomery bench --gpu: %s\n", bly_error());
-        exit(2);
-    }
+    f = bench_filter(nbytes);
     check(bly_cuda_upload(f, &g));
     check(bly_cuda_view(g, &view));
     check(cudaMalloc((void **)&nhits, sizeof *nhits), "memory");
@@ -207,15 +214,7 @@ static void crossover(uint64_t nbytes, const uint64_t *keys, uint64_t most,
     bly_filter *f;
     bly_cuda *g;
     uint64_t *nhits;
-    const bly_option k8 = { "k", "8" };
-    bly_spec spec = {};
-    spec.kind = "blocked";
-    spec.bits = nbytes * 8;
-    spec.items = spec.bits / 10;
-    spec.options = &k8;
-    spec.noptions = 1;
-    if (bly_new(&spec, &f))
-        exit(2);
+    f = bench_filter(nbytes);
     check(bly_cuda_upload(f, &g));
     check(cudaMalloc((void **)&nhits, sizeof *nhits), "memory");
     check(bly_cuda_add_ints(g, keys, most / 2, NULL));
@@ -236,6 +235,56 @@ static void crossover(uint64_t nbytes, const uint64_t *keys, uint64_t most,
                r[3]);
     }
     check(cudaFree(nhits), "memory");
+    bly_cuda_free(g);
+    bly_free(f);
+}
+
+/* With keys in the processor's memory, pinned or not: they cross the bus, are
+ * asked for, and the answers come back. */
+static void transfers(uint64_t nbytes, const uint64_t *keys, uint64_t n,
+                      uint64_t *maybe)
+{
+    bly_filter *f;
+    bly_cuda *g;
+    uint64_t *room, *pinned, *answers;
+    n = std::min<uint64_t>(n, 1 << 27);
+    f = bench_filter(nbytes);
+    check(bly_cuda_upload(f, &g));
+    check(bly_cuda_add_ints(g, keys, n / 2, NULL));
+    check(bly_cuda_download(g, f));
+    check(cudaMalloc((void **)&room, n * 8), "memory");
+    check(cudaMallocHost((void **)&pinned, n * 8), "pinned memory");
+    check(cudaMallocHost((void **)&answers, n / 8), "pinned memory");
+    check(cudaMemcpy(pinned, keys, n * 8, cudaMemcpyDeviceToHost), "copying");
+    const std::vector<uint64_t> plain(pinned, pinned + n);
+    const uint64_t *const from[] = { pinned, plain.data() };
+    double r[2];
+    for (unsigned i = 0; i < 2; i++)
+        r[i] = rate(n, [&] {
+            check(cudaMemcpyAsync(room, from[i], n * 8, cudaMemcpyHostToDevice,
+                                  NULL),
+                  "copying");
+            check(bly_cuda_has_ints(g, room, n, maybe, NULL));
+            check(cudaMemcpyAsync(answers, maybe, n / 8,
+                                  cudaMemcpyDeviceToHost, NULL),
+                  "copying");
+        });
+    const double here =
+        rate(n, [&] { check(bly_cuda_has_ints(g, room, n, maybe, NULL)); });
+    bly_cuda_free(g);
+    const auto start = std::chrono::steady_clock::now();
+    check(bly_cuda_upload(f, &g));
+    const std::chrono::duration<double> up =
+        std::chrono::steady_clock::now() - start;
+    printf("\n%6.0f MiB, 2^27 keys: on the device %.1f; from pinned memory and "
+           "back %.2f, from other memory %.2f; all cores %.2f; the filter is "
+           "uploaded at %.1f GiB/s\n",
+           (double)nbytes / 0x1p20, here, r[0], r[1],
+           host_rate(f, plain.data(), n, false),
+           (double)nbytes / 0x1p30 / up.count());
+    check(cudaFree(room), "memory");
+    check(cudaFreeHost(pinned), "memory");
+    check(cudaFreeHost(answers), "memory");
     bly_cuda_free(g);
     bly_free(f);
 }
@@ -306,5 +355,7 @@ int main(int argc, char **argv)
     else
         for (unsigned i = 1; i < 3 && !one; i++)
             crossover((uint64_t)sizes[i] << 20, keys, n, log2_n);
+    if (!json)
+        transfers(UINT64_C(2) << 30, keys, n, maybe);
     return 0;
 }

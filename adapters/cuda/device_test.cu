@@ -1,7 +1,8 @@
 /*
  * device_test.cu - the device against the processor, key by key and byte by byte
  *
- *     device_test [KEYS]       a million unless told otherwise
+ *     device_test [KEYS [KIND]]    a million, and all kinds, unless told
+ *                                  otherwise
  *
  * For every kind: the same answers for KEYS integers, a third of them in the
  * filter, as hashes, integers and columns; the same file after adding KEYS
@@ -20,6 +21,7 @@
 #include <vector>
 
 static unsigned nfailed, npassed;
+static const char *only; /* this kind; NULL: all */
 
 static void expect(bool good, const std::string &what)
 {
@@ -130,6 +132,8 @@ static bly_filter *built(const bly_spec &spec, uint64_t n)
 static void same_answers(const char *kind, const bly_option *option,
                          uint64_t nin, uint64_t n)
 {
+    if (only && strcmp(only, kind) != 0)
+        return;
     const std::string name =
         std::string(kind) +
         (option ? std::string(",") + option->name + "=" + option->value : "");
@@ -191,6 +195,8 @@ static std::vector<unsigned char> file_of(const bly_filter *f)
 static void same_file(const char *kind, const bly_option *option, uint64_t n,
                       bly_cuda_way way)
 {
+    if (only && strcmp(only, kind) != 0)
+        return;
     const bly_spec spec = spec_of(kind, n, option, 5);
     bly_filter *f, *const want = built(spec, n);
     bly_cuda *g, *other;
@@ -360,6 +366,7 @@ static void refusals(void)
 int main(int argc, char **argv)
 {
     const uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
+    only = argc > 2 ? argv[2] : NULL;
     const uint64_t nin = std::min<uint64_t>(n, 20000000) / 3 + 10;
     int ndevices = 0;
     if (cudaGetDeviceCount(&ndevices) != cudaSuccess || !ndevices) {
