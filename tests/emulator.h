@@ -22,7 +22,6 @@ uint64_t *emulated_shared;
 typedef struct emulated_thread {
     ucontext_t context;
     uint64_t says; /* what it brought to the meeting it waits for */
-    uint64_t nmeetings, nblock_meetings;
     bool done;
     char stack[EMULATED_STACK];
 } emulated_thread;
@@ -62,24 +61,35 @@ static void emulated_pause(void)
     swapcontext(&self->context, &emulated.home);
 }
 
-/* Wait until all lanes of this warp have brought something, and twice: nobody
- * may bring the next thing before all have looked at this one. */
+/* A meeting of n threads: the last to come lets the others go on. */
+typedef struct emulated_meeting {
+    unsigned nwaiting;
+    uint64_t nheld;
+} emulated_meeting;
+
+static emulated_meeting emulated_warps[EMULATED_MOST / LANES], emulated_block;
+
+static void emulated_meet(emulated_meeting *m, unsigned n)
+{
+    const unsigned first = emulated.at / LANES * LANES;
+    const uint64_t held = m->nheld;
+    if (++m->nwaiting == n) {
+        m->nwaiting = 0;
+        m->nheld++;
+        return;
+    }
+    while (m->nheld == held) {
+        for (unsigned i = first; i < first + LANES; i++)
+            assert_false(emulated.threads[i].done); /* it would never come */
+        emulated_pause();
+    }
+}
+
+/* All lanes of this warp: when each has brought something, and again when each
+ * has looked at what the others brought. */
 static void emulated_warp(void)
 {
-    emulated_thread *const first =
-        &emulated.threads[emulated.at / LANES * LANES];
-    const uint64_t mine = ++emulated.threads[emulated.at].nmeetings;
-    bool all;
-    do {
-        all = true;
-        for (unsigned i = 0; i < LANES; i++) {
-            const bool here = first[i].nmeetings >= mine;
-            assert_true(here || !first[i].done); /* a lane that never votes */
-            all &= here;
-        }
-        if (!all)
-            emulated_pause();
-    } while (!all);
+    emulated_meet(&emulated_warps[emulated.at / LANES], LANES);
 }
 
 uint32_t warp_votes(bool yes)
@@ -106,15 +116,7 @@ uint64_t warp_take(uint64_t x, unsigned lane)
 
 void block_meet(void)
 {
-    const uint64_t mine = ++emulated.threads[emulated.at].nblock_meetings;
-    bool all;
-    do {
-        all = true;
-        for (unsigned i = 0; i < emulated.nthreads; i++)
-            all &= emulated.threads[i].nblock_meetings >= mine;
-        if (!all)
-            emulated_pause();
-    } while (!all);
+    emulated_meet(&emulated_block, emulated.nthreads);
 }
 
 static void emulated_start(void)
@@ -141,7 +143,6 @@ static void emulate(uint64_t nblocks, unsigned nthreads, size_t nshared,
         unsigned nleft = nthreads;
         for (unsigned i = 0; i < nthreads; i++) {
             emulated_thread *const t = &emulated.threads[i];
-            t->nmeetings = t->nblock_meetings = 0;
             t->done = false;
             getcontext(&t->context);
             t->context.uc_stack.ss_sp = t->stack;
