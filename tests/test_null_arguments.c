@@ -1431,7 +1431,7 @@ static void names_that_are_null(void **unused)
 #define ROWS(X) \
     X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
     X(add_hash) X(add_int) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
-    X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
+    X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(cells_open) X(cells_close) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \
     X(remove_hashes) X(increase_hashes) X(count_hashes) X(get_hashes) \
     X(set_hash) X(tick) X(builder_new) X(builder_add) X(builder_deny) X(builder_members) X(builder_beginning) X(builder_groups) X(builder_finish) \
     X(merge) X(intersect) X(compare) X(fold) X(convert) X(write) X(write_away) X(load) X(parts_new) \
