@@ -46,7 +46,7 @@ typedef struct family {
     void (*info)(server_info *info);
 } family;
 
-#define FAMILIES(X) X(bf) X(cf) X(cms) X(topk) X(bly)
+#define FAMILIES(X) X(bf) X(cf) X(cms) X(topk) X(tdigest) X(bly)
 
 #define FAMILY_DECLARE_(name) extern const family family_##name;
 FAMILIES(FAMILY_DECLARE_)

@@ -189,6 +189,111 @@ void bly_hll_write(const bly_hll *s, void *bytes);
 bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
                         bly_hll **out);
 
+/* -------------------------------------------------------------- quantiles */
+
+/* Where the values of a stream lie (its median, its 99th percentile), in a few
+ * kilobytes: a t-digest. It keeps the least and the greatest value, exactly,
+ * and between them some hundred means with their weights, which are finest at
+ * both ends. Streams of up to some ten values are kept exactly.
+ *
+ *     bly_tdigest *t;
+ *     if (bly_tdigest_new(NULL, &t))
+ *         errx(2, "%s", bly_error());
+ *     while ((n = read_values(values, 1000)))
+ *         bly_tdigest_add(t, values, NULL, n);
+ *     printf("p99: %g\n", bly_tdigest_quantile(t, 0.99));
+ *
+ * Accuracy is in ranks, not in values: bly_tdigest_deviation(). The same values
+ * in the same order give the same bytes.
+ *
+ * Threads. A digest has one user at a time, also for questions, which begin by
+ * merging what waits. After bly_tdigest_settle() any number of threads may ask
+ * until something is added. For several writers, make one digest each and merge
+ * them. */
+typedef struct bly_tdigest bly_tdigest;
+
+/* How fine means are. RedisBloom's scale keeps a quarter as many, and merges at
+ * the same moments as RedisBloom does, so that its answers are the same. */
+enum { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
+
+/* Zero in any field means "choose for me". */
+typedef struct bly_tdigest_spec {
+    double compression; /* 1 to 10^9; 0: 100. There are about twice as many
+                           means, and the error falls with its square */
+    uint32_t scale;     /* BLY_TDIGEST_FINE or BLY_TDIGEST_REDISBLOOM */
+    const bly_mem *mem; /* as in bly_spec */
+} bly_tdigest_spec;
+
+/* Make an empty digest, which belongs to the caller until bly_tdigest_free().
+ * spec NULL: the default. */
+BLY_SIZED(bly_status, bly_tdigest_new, bly_tdigest_spec,
+          (const bly_tdigest_spec *spec, bly_tdigest **out), (spec, out));
+
+/* Release t. NULL is allowed. */
+void bly_tdigest_free(bly_tdigest *t);
+
+/* Make a copy of t, from the same memory source; forget all values. */
+bly_status bly_tdigest_copy(const bly_tdigest *t, bly_tdigest **out);
+void bly_tdigest_clear(bly_tdigest *t);
+
+/* Add n values; weights say how often each came, NULL: once. BLY_EINVAL if a
+ * value is not a number or infinite, or a weight is 0; BLY_ERANGE if all
+ * weights would pass 2^63 - 1. If the call fails, none was added. */
+bly_status bly_tdigest_add(bly_tdigest *t, const double *values,
+                           const uint64_t *weights, size_t n);
+
+/* Make dst the digest of both streams; its compression stays. dst may be src.
+ * BLY_ERANGE as above. If the call fails, dst is unchanged. */
+bly_status bly_tdigest_merge(bly_tdigest *dst, const bly_tdigest *src);
+
+/* Merge what waits; questions do it, too. Cannot fail. */
+void bly_tdigest_settle(bly_tdigest *t);
+
+/* The value below which the share q of all weight lies, q from 0 (the least
+ * value) to 1 (the greatest); the share that lies below a value, half of what
+ * equals it included; the same as a weight; the mean of what lies between two
+ * shares, low < high. NAN if the digest is empty, or the argument is out of
+ * range or not a number. */
+double bly_tdigest_quantile(bly_tdigest *t, double q);
+double bly_tdigest_cdf(bly_tdigest *t, double value);
+double bly_tdigest_rank(bly_tdigest *t, double value);
+double bly_tdigest_trimmed_mean(bly_tdigest *t, double low, double high);
+
+/* The standard deviation of the rank of a quantile, as a share of all: how far
+ * the share that really lies below bly_tdigest_quantile(t, q) is from q. 0
+ * where values are kept one by one. For values without order, of a smooth
+ * distribution; docs/quantiles.md has measurements. */
+double bly_tdigest_deviation(bly_tdigest *t, double q);
+
+/* What a digest consists of. The arrays belong to t until it changes: nmerged
+ * means in order, and after them nwaiting values that wait, whose weights are
+ * there only if `weighted` is true and are 1 otherwise. */
+typedef struct bly_tdigest_stats {
+    double compression;
+    double min, max; /* NAN if it is empty */
+    double merged_weight, waiting_weight;
+    uint64_t nmerged, nwaiting, ncompressions;
+    uint64_t nbytes; /* of memory */
+    const double *means, *weights;
+    uint32_t scale;
+    bool weighted;
+} bly_tdigest_stats;
+BLY_SIZED(void, bly_tdigest_stat, bly_tdigest_stats,
+          (const bly_tdigest *t, bly_tdigest_stats *out), (t, out));
+
+/* Make a digest again from its parts, which anyone may have written; both
+ * arrays have all weights, and totals are taken from them. BLY_EFORMAT if no
+ * digest consists of these. mem as in bly_spec. */
+BLY_SIZED(bly_status, bly_tdigest_restore, bly_tdigest_stats,
+          (const bly_tdigest_stats *stats, const bly_mem *mem,
+           bly_tdigest **out),
+          (stats, mem, out));
+
+/* Let an allocator move the memory of a digest: move() gets the address of each
+ * of its two blocks, and returns the new one, or NULL to leave it there. */
+void bly_tdigest_move(bly_tdigest **t, void *(*move)(void *ctx, void *at),
+                      void *ctx);
+
 /* ------------------------------------------------------ likeness of texts */
 
 /* How much two texts have in common: cut them into shingles, which are n words
@@ -447,7 +552,8 @@ uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
 #define BLY_STORED_TYPES(X)                                    \
     X(HLL, "hyperloglog", "how many different keys there are") \
     X(TOPK, "topk", "the heaviest keys")                       \
-    X(LIKENESS, "minhash", "how alike texts are")
+    X(LIKENESS, "minhash", "how alike texts are")              \
+    X(TDIGEST, "tdigest", "where the values of a stream lie")
 
 typedef enum bly_stored_type {
     BLY_STORED_NONE,
@@ -462,7 +568,8 @@ typedef struct bly_stored { /* final */
     bly_hll *hll; /* the one of this type is set; the others are NULL */
     bly_topk *topk;
     bly_sketch *likeness;
-    void *reserved[4]; /* NULL: for types to come */
+    bly_tdigest *tdigest;
+    void *reserved[3]; /* NULL: for types to come */
 } bly_stored;
 
 /* The word of a type, such as "topk", and its description. NULL if there is no
@@ -501,7 +608,7 @@ BLY_SIZED(bly_status, bly_stored_open, bly_access,
 /* Release the sketch. BLY_STORED_NONE is allowed. */
 void bly_stored_free(bly_stored *s);
 
-/* Merge as bly_hll_merge(), bly_topk_merge() and bly_sketch_merge() do.
+/* Merge as bly_hll_merge(), bly_topk_merge() and their like do.
  * BLY_EUNFIT if the types differ. */
 bly_status bly_stored_merge(bly_stored *dst, const bly_stored *src);
 
@@ -523,6 +630,9 @@ bly_status bly_topk_open(const char *path, const bly_mem *mem, bly_topk **out);
 bly_status bly_sketch_save(const bly_sketch *s, const char *path);
 bly_status bly_sketch_open(const char *path, const bly_mem *mem,
                            bly_sketch **out);
+bly_status bly_tdigest_save(const bly_tdigest *t, const char *path);
+bly_status bly_tdigest_open(const char *path, const bly_mem *mem,
+                            bly_tdigest **out);
 
 BLY_END_DECLS
 #endif

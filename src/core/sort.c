@@ -96,6 +96,11 @@ static void flag_sort(uint64_t *h, uint64_t *values, size_t n, unsigned nbits)
     }
 }
 
+void bly_hashes_sort(uint64_t *h, uint64_t *values, size_t n)
+{
+    flag_sort(h, values, n, 64);
+}
+
 bly_status bly_hashes_unique(uint64_t *h, uint64_t *values, size_t *n)
 {
     size_t kept = 0;

@@ -83,6 +83,8 @@ static const void *held(const bly_stored *s)
         return s->topk;
     case BLY_STORED_LIKENESS:
         return s->likeness;
+    case BLY_STORED_TDIGEST:
+        return s->tdigest;
     default:
         return NULL;
     }
@@ -486,3 +488,4 @@ static bly_status open_typed(const char *path, bly_stored_type type,
 TYPED(hll, bly_hll, hll, HLL)
 TYPED(topk, bly_topk, topk, TOPK)
 TYPED(sketch, bly_sketch, likeness, LIKENESS)
+TYPED(tdigest, bly_tdigest, tdigest, TDIGEST)

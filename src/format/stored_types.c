@@ -4,6 +4,9 @@
  *     hyperloglog   precision; form: 0 sparse, 1 dense. Payload: hll.h
  *     topk          k; lines of cells; decay; keys listed; the generator's
  *                   state. Payload: topk.h
+ *     tdigest       compression; scale; how often it was merged; least and
+ *                   greatest value. Payload: the means, ascending, then their
+ *                   weights, 8 bytes each
  *     minhash       none: the payload is a sketch as bytes, with a head of its
  *                   own (sketch_file.c)
  *
@@ -15,6 +18,7 @@
 #include "core/status.h"
 #include "format/stored.h"
 #include "sketch/hll.h"
+#include "sketch/tdigest.h"
 #include "sketch/topk.h"
 
 static bly_status stopped(void)
@@ -212,6 +216,135 @@ static void minhash_free(bly_stored *s)
     bly_sketch_free(s->likeness);
 }
 
+/* ----------------------------------------------------------------- tdigest */
+
+enum {
+    TD_COMPRESSION,
+    TD_SCALE,
+    TD_MERGED,
+    TD_MIN,
+    TD_MAX,
+    TD_PARAMS
+};
+
+static bool tdigest_sane(const bly_shape *s)
+{
+    return s->p[TD_SCALE] <= BLY_TDIGEST_REDISBLOOM &&
+           bly_tdigest_sane(bly_shape_real(s, TD_COMPRESSION),
+                            (uint32_t)s->p[TD_SCALE]) &&
+           s->nbytes % 16 == 0;
+}
+
+/* What waits is merged before it is written; its owner sees no difference. */
+static bly_tdigest_stats tdigest_settled(const bly_stored *s)
+{
+    bly_tdigest_stats stats;
+    bly_tdigest_settle(s->tdigest);
+    bly_tdigest_stat(s->tdigest, &stats);
+    return stats;
+}
+
+static const bly_origin *tdigest_tell(const bly_stored *s, bly_record *out)
+{
+    const bly_tdigest_stats t = tdigest_settled(s);
+    const uint64_t n = t.nmerged + t.nwaiting;
+    bly_shape_set_real(&out->shape, TD_COMPRESSION, t.compression);
+    out->shape.p[TD_SCALE] = t.scale;
+    out->shape.p[TD_MERGED] = t.ncompressions;
+    bly_shape_set_real(&out->shape, TD_MIN, n ? t.min : 0);
+    bly_shape_set_real(&out->shape, TD_MAX, n ? t.max : 0);
+    out->shape.nbytes = 16 * n;
+    out->nadded = (uint64_t)(t.merged_weight + t.waiting_weight);
+    return NULL;
+}
+
+static bool put_reals(const double *x, uint64_t n, bly_put *put, void *ctx)
+{
+    unsigned char bytes[512];
+    for (uint64_t i = 0; i < n;) {
+        size_t some = 0;
+        for (; some < sizeof bytes / 8 && i < n; some++, i++)
+            bly_store64(bytes + 8 * some, bly_real_bits(x[i]));
+        if (!put(ctx, bytes, 8 * some))
+            return false;
+    }
+    return true;
+}
+
+static bly_status tdigest_put(const bly_stored *s, bly_put *put, void *ctx)
+{
+    static const double one = 1;
+    const bly_tdigest_stats t = tdigest_settled(s);
+    const uint64_t n = t.nmerged + t.nwaiting;
+    /* What still waits is one value alone, which weighs 1 unless it says so. */
+    const bool bare = t.nwaiting && !t.weighted;
+    return put_reals(t.means, n, put, ctx) &&
+                   put_reals(bare ? &one : t.weights, n, put, ctx)
+               ? BLY_OK
+               : stopped();
+}
+
+static bly_status tdigest_load(const bly_record *r, const bly_origin *origin,
+                               const unsigned char *payload, const bly_mem *mem,
+                               bly_stored *out)
+{
+    const uint64_t *const p = r->shape.p;
+    const size_t n = (size_t)(r->nstored / 16);
+    if (!mem)
+        mem = &bly_mem_system;
+    if (origin->hasher.id != BLY_HASH_XXH3 || origin->hasher.seed ||
+        origin->keying.type)
+        return bly_damaged("a t-digest that is keyed, or has keys");
+    double *const x = n ? bly_mem_zalloc(mem, 16 * n) : NULL;
+    if (n && !x)
+        return bly_fail(BLY_ENOMEM, "out of memory");
+    for (size_t i = 0; i < 2 * n; i++)
+        x[i] = bly_bits_real(bly_load64(payload + 8 * i));
+    const bly_tdigest_stats parts = {
+        .compression = bly_shape_real(&r->shape, TD_COMPRESSION),
+        .min = bly_shape_real(&r->shape, TD_MIN),
+        .max = bly_shape_real(&r->shape, TD_MAX),
+        .nmerged = n == 1 ? 0 : n,
+        .nwaiting = n == 1,
+        .ncompressions = p[TD_MERGED],
+        .scale = (uint32_t)p[TD_SCALE],
+        .means = x,
+        .weights = x ? x + n : NULL,
+    };
+    bly_status st = bly_tdigest_restore(&parts, mem, &out->tdigest);
+    if (x)
+        bly_mem_release(mem, x, 16 * n);
+    if (st)
+        return st;
+    bly_tdigest_stats t;
+    bly_tdigest_stat(out->tdigest, &t);
+    if ((uint64_t)(t.merged_weight + t.waiting_weight) != r->nadded)
+        st = bly_damaged("weights that are not what its head says");
+    if (st) {
+        bly_tdigest_free(out->tdigest);
+        out->tdigest = NULL;
+    }
+    return st;
+}
+
+static bly_status tdigest_merge(bly_stored *dst, const bly_stored *src)
+{
+    return bly_tdigest_merge(dst->tdigest, src->tdigest);
+}
+
+static void tdigest_free(bly_stored *s)
+{
+    bly_tdigest_free(s->tdigest);
+}
+
+static const bly_param tdigest_params[] = {
+    { .name = "compression", .type = BLY_REAL },
+    { .name = "scale", .type = BLY_UINT },
+    { .name = "merged", .type = BLY_UINT },
+    { .name = "min", .type = BLY_REAL },
+    { .name = "max", .type = BLY_REAL },
+};
+
 /* --------------------------------------------------------------- the table */
 
 static const bly_stored_row stored_rows[BLY_STORED_COUNT_] = {
@@ -247,6 +380,18 @@ static const bly_stored_row stored_rows[BLY_STORED_COUNT_] = {
                               .load = minhash_load,
                               .merge = minhash_merge,
                               .free = minhash_free },
+    [BLY_STORED_TDIGEST] = { .kind = { .id = BLY_STORED_IDS +
+                                             BLY_STORED_TDIGEST,
+                                       .name = "tdigest",
+                                       .traits = BLY_SELF_SIZED,
+                                       .params = tdigest_params,
+                                       .nparams = TD_PARAMS,
+                                       .sane = tdigest_sane },
+                             .tell = tdigest_tell,
+                             .put = tdigest_put,
+                             .load = tdigest_load,
+                             .merge = tdigest_merge,
+                             .free = tdigest_free },
 };
 
 const bly_stored_row *bly_stored_row_of(bly_stored_type type)
