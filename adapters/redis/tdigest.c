@@ -470,9 +470,8 @@ static void reply_rank(server_ctx *ctx, bly_tdigest *t, double x, bool above)
     else if (above ? x < s.min : x > s.max)
         rank = total;
     else
-        rank = ceil((above ? total - bly_tdigest_rank(t, x)
-                           : bly_tdigest_rank(t, x)) -
-                    0.5);
+        rank = above ? total - round(bly_tdigest_rank(t, x))
+                     : ceil(bly_tdigest_rank(t, x) - 0.5);
     srv.ReplyWithLongLong(ctx, (long long)rank);
 }
 

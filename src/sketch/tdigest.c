@@ -380,7 +380,7 @@ static bly_status tdigest_check(const bly_tdigest_stats *s, double *sum)
                                "greatest");
         if (i < s->nmerged && mean < before)
             return tdigest_bad("its means are out of order");
-        if (!(w >= 1 && w <= BLY_TDIGEST_MOST_WEIGHT))
+        if (!(w >= 1 && w <= BLY_TDIGEST_MOST_WEIGHT && w == floor(w)))
             return tdigest_bad("a weight that cannot be");
         before = mean;
         *sum += w;

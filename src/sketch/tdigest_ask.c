@@ -107,6 +107,8 @@ double bly_tdigest_cdf(bly_tdigest *t, double value)
     double below = 0;
     for (size_t i = 0; i <= last; i++) {
         if (x[i] == value) {
+            if (i == last && t->scale == BLY_TDIGEST_REDISBLOOM)
+                break; /* as if it were one value */
             double same = 0;
             for (; i <= last && x[i] == value; i++)
                 same += w[i];

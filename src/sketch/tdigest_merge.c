@@ -9,7 +9,9 @@
  *                    of the stack; a digit that all values share is skipped
  *     more           in place, together with their weights (core/sort.c)
  *
- * Of equal values, means come before those that waited.
+ * Of equal values, means come before those that waited. Where RedisBloom's
+ * scale is asked for and equal values have different weights, their order is
+ * the one in which its sorting leaves them, since what is merged depends on it.
  */
 #include <math.h>
 #include <string.h>
@@ -20,6 +22,9 @@
 /* What a stack has room for: 24 KiB four times, and 16 for the means. */
 #define STACK_VALUES 3072
 #define STACK_MEANS 1024
+
+/* As many are sorted as RedisBloom sorts them: 30 ms at worst. */
+#define PEER_VALUES 8192
 
 bool bly_tdigest_is_large(const bly_tdigest *t)
 {
@@ -52,20 +57,13 @@ static double value_of(uint64_t key)
 /* Where insertion is faster. */
 #define FEW 48
 
-static void sort_few(double *x, double *w, size_t n)
+static void swap_nodes(double *x, double *w, size_t i, size_t j)
 {
-    for (size_t i = 1; i < n; i++) {
-        const double value = x[i], weight = w ? w[i] : 1;
-        size_t j = i;
-        for (; j && x[j - 1] > value; j--) {
-            x[j] = x[j - 1];
-            if (w)
-                w[j] = w[j - 1];
-        }
-        x[j] = value;
-        if (w)
-            w[j] = weight;
-    }
+    const double value = x[i], weight = w[i];
+    x[i] = x[j];
+    w[i] = w[j];
+    x[j] = value;
+    w[j] = weight;
 }
 
 /* Values as keys, and their weights; each has two places. */
@@ -109,25 +107,36 @@ sort_digits(sorting *s, size_t n, unsigned bits, bool weighted)
     return at;
 }
 
+static unsigned sort_few(sorting *s, size_t n, bool weighted)
+{
+    uint64_t *const keys = s->key[0];
+    for (size_t i = 1; i < n; i++) {
+        const uint64_t key = keys[i];
+        const double weight = weighted ? s->weight[0][i] : 1;
+        size_t j = i;
+        for (; j && keys[j - 1] > key; j--) {
+            keys[j] = keys[j - 1];
+            if (weighted)
+                s->weight[0][j] = s->weight[0][j - 1];
+        }
+        keys[j] = key;
+        if (weighted)
+            s->weight[0][j] = weight;
+    }
+    return 0;
+}
+
 /* Sort n values and, unless w is NULL, their weights; where they are is told.
  */
-static const double *sort_some(sorting *s, double *x, double *w, size_t n,
-                               const double **sorted_w)
+static const double *sort_some(sorting *s, const double *x, const double *w,
+                               size_t n, const double **sorted_w)
 {
-    *sorted_w = w;
-    if (n <= FEW) {
-        sort_few(x, w, n);
-        memcpy(s->key[0], x, n * sizeof *x);
-        if (w)
-            memcpy(s->weight[0], w, n * sizeof *w);
-        *sorted_w = w ? s->weight[0] : NULL;
-        return (const double *)(const void *)s->key[0];
-    }
     for (size_t i = 0; i < n; i++)
         s->key[0][i] = key_of(x[i]);
     if (w)
         memcpy(s->weight[0], w, n * sizeof *w);
-    const unsigned at = w          ? sort_digits(s, n, 8, true)
+    const unsigned at = n <= FEW   ? sort_few(s, n, w != NULL)
+                        : w        ? sort_digits(s, n, 8, true)
                         : n < 1500 ? sort_digits(s, n, 8, false)
                                    : sort_digits(s, n, 11, false);
     *sorted_w = w ? s->weight[at] : NULL;
@@ -136,6 +145,36 @@ static const double *sort_some(sorting *s, double *x, double *w, size_t n,
         memcpy(&s->key[at][i], &value, sizeof value);
     }
     return (const double *)(const void *)s->key[at];
+}
+
+/* As RedisBloom sorts, as far as can be seen from where equal values go: by
+ * parts around the middle one, which moves to the end meanwhile. The time may
+ * rise with the square of n. */
+static void sort_as_the_peer(double *x, double *w, size_t from, size_t to)
+{
+    while (to - from > 1) {
+        const size_t last = to - 1, middle = (from + last) / 2;
+        const double pivot = x[middle];
+        if (to - from == 2) {
+            if (x[from] > x[last])
+                swap_nodes(x, w, from, last);
+            return;
+        }
+        size_t end = from;
+        swap_nodes(x, w, middle, last);
+        for (size_t i = from; i < last; i++)
+            if (x[i] < pivot)
+                swap_nodes(x, w, end++, i);
+        swap_nodes(x, w, end, last);
+        /* The shorter part first, so that few are nested. */
+        if (end - from < to - end) {
+            sort_as_the_peer(x, w, from, end);
+            from = end + 1;
+        } else {
+            sort_as_the_peer(x, w, end + 1, to);
+            to = end;
+        }
+    }
 }
 
 static void sort_in_place(double *x, double *w, size_t n)
@@ -222,69 +261,86 @@ settling_take(settling *m, double x, double w, bool exact)
     }
 }
 
-/* Two runs, each in order; w of the second NULL: 1 each. */
 static inline __attribute__((always_inline)) void
-settling_runs(settling *m, const double *x, const double *w, size_t n,
-             const double *y, const double *v, size_t k, bool exact)
+settling_run(settling *m, const double *x, const double *w, size_t n,
+             bool exact)
 {
-    size_t i = 0, j = 0;
-    if (n && (!k || x[0] <= y[0])) {
-        settling_open(m, x[0], w[0]);
-        i = 1;
-    } else {
-        settling_open(m, y[0], v ? v[0] : 1);
-        j = 1;
-    }
-    while (i < n && j < k) {
-        if (x[i] <= y[j]) {
-            settling_take(m, x[i], w[i], exact);
-            i++;
-        } else {
-            settling_take(m, y[j], v ? v[j] : 1, exact);
-            j++;
-        }
-    }
-    for (; i < n; i++)
+    settling_open(m, x[0], w[0]);
+    for (size_t i = 1; i < n; i++)
         settling_take(m, x[i], w[i], exact);
-    for (; j < k; j++)
-        settling_take(m, y[j], v ? v[j] : 1, exact);
     settling_close(m);
+}
+
+/* Means and values in order, and their weights, in memory of the stack. */
+typedef struct ordered {
+    double x[STACK_VALUES], w[STACK_VALUES];
+} ordered;
+
+static bool has_uneven_twins(const ordered *o, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (o->x[i] == o->x[i - 1] && o->w[i] != o->w[i - 1])
+            return true;
+    return false;
+}
+
+static void order_all(const bly_tdigest *t, ordered *o)
+{
+    sorting s;
+    const size_t n = t->nmerged, k = t->nwaiting;
+    const double *const x = t->means, *const w = bly_tdigest_weights(t);
+    const double *v, *const y =
+        sort_some(&s, x + n, t->weighted ? w + n : NULL, k, &v);
+    size_t i = 0, j = 0;
+    for (size_t to = 0; to < n + k; to++) {
+        const bool is_mean = j == k || (i < n && x[i] <= y[j]);
+        o->x[to] = is_mean ? x[i] : y[j];
+        o->w[to] = is_mean ? w[i] : v ? v[j] : 1;
+        i += is_mean;
+        j += !is_mean;
+    }
+    if (t->scale != BLY_TDIGEST_REDISBLOOM || !has_uneven_twins(o, n + k))
+        return;
+    memcpy(o->x, x, (n + k) * sizeof *x);
+    memcpy(o->w, w, n * sizeof *w);
+    for (j = n; j < n + k; j++)
+        o->w[j] = t->weighted ? w[j] : 1;
+    sort_as_the_peer(o->x, o->w, 0, n + k);
 }
 
 void bly_tdigest_settle(bly_tdigest *t)
 {
-    const size_t n = t->nmerged, k = t->nwaiting, all = n + k;
+    const size_t n = t->nmerged + t->nwaiting;
     const double total = t->merged_weight + t->waiting_weight;
     /* One value alone has nothing to be merged with. */
-    if (!k || all < 2)
+    if (!t->nwaiting || n < 2)
         return;
     double *const weights = bly_tdigest_weights(t);
     const uint64_t most = t->wroom < t->most ? t->wroom : t->most - 1;
     settling m = { .x = t->means,
-                  .w = weights,
-                  .most = (size_t)most - 1,
-                  .total = total,
-                  .fineness = bly_tdigest_fineness(t, total),
-                  .exact = t->scale == BLY_TDIGEST_REDISBLOOM };
+                   .w = weights,
+                   .most = (size_t)most - 1,
+                   .total = total,
+                   .fineness = bly_tdigest_fineness(t, total),
+                   .exact = t->scale == BLY_TDIGEST_REDISBLOOM };
     if (m.exact)
         m.fineness = t->compression / (2 * BLY_TDIGEST_PI * total * log(total));
     if (bly_tdigest_is_large(t)) {
-        sort_in_place(t->means, weights, all);
-        if (m.exact)
-            settling_runs(&m, t->means, weights, all, NULL, NULL, 0, true);
+        if (m.exact && n <= PEER_VALUES)
+            sort_as_the_peer(t->means, weights, 0, n);
         else
-            settling_runs(&m, t->means, weights, all, NULL, NULL, 0, false);
+            sort_in_place(t->means, weights, n);
+        if (m.exact)
+            settling_run(&m, t->means, weights, n, true);
+        else
+            settling_run(&m, t->means, weights, n, false);
     } else {
-        sorting s;
-        double x[STACK_MEANS], w[STACK_MEANS];
-        const double *v, *y = sort_some(
-            &s, t->means + n, t->weighted ? weights + n : NULL, k, &v);
-        memcpy(x, t->means, n * sizeof *x);
-        memcpy(w, weights, n * sizeof *w);
+        ordered o;
+        order_all(t, &o);
         if (m.exact)
-            settling_runs(&m, x, w, n, y, v, k, true);
+            settling_run(&m, o.x, o.w, n, true);
         else
-            settling_runs(&m, x, w, n, y, v, k, false);
+            settling_run(&m, o.x, o.w, n, false);
     }
     t->nmerged = m.n;
     t->nwaiting = 0;
