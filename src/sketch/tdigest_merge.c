@@ -54,8 +54,9 @@ static double value_of(uint64_t key)
 #define NDIGITS 6
 #define DIGIT_VALUES (1u << DIGIT_BITS)
 
-/* Where insertion is faster. */
+/* Where insertion is faster; and where longer digits are. */
 #define FEW 48
+#define MANY 1500
 
 static void swap_nodes(double *x, double *w, size_t i, size_t j)
 {
@@ -72,24 +73,26 @@ typedef struct sorting {
     double weight[2][STACK_VALUES];
 } sorting;
 
-/* By digits of `bits` bits. Returns in which place the sorted ones are. */
+/* By ndigits digits of `bits` bits, which begin at bit `shift`, from place `at`.
+ * Returns in which place the sorted ones are. */
 static inline __attribute__((always_inline)) unsigned
-sort_digits(sorting *s, size_t n, unsigned bits, bool weighted)
+sort_digits(sorting *s, unsigned at, size_t n, unsigned shift, unsigned bits,
+            unsigned ndigits, bool weighted)
 {
-    const unsigned ndigits = (64 + bits - 1) / bits, size = 1u << bits;
-    uint16_t count[NDIGITS + 2][DIGIT_VALUES];
-    unsigned at = 0;
+    const unsigned size = 1u << bits;
+    uint16_t count[NDIGITS][DIGIT_VALUES];
     for (unsigned d = 0; d < ndigits; d++)
         memset(count[d], 0, size * sizeof count[d][0]);
     for (size_t i = 0; i < n; i++)
         for (unsigned d = 0; d < ndigits; d++)
-            count[d][s->key[0][i] >> d * bits & (size - 1)]++;
+            count[d][s->key[at][i] >> (shift + d * bits) & (size - 1)]++;
     for (unsigned d = 0; d < ndigits; d++) {
+        const unsigned by = shift + d * bits;
         const uint64_t *const a = s->key[at];
         uint64_t *const b = s->key[!at];
         uint16_t *const c = count[d];
         uint16_t sum = 0;
-        if (c[a[0] >> d * bits & (size - 1)] == n)
+        if (c[a[0] >> by & (size - 1)] == n)
             continue;
         for (unsigned i = 0; i < size; i++) {
             const uint16_t here = c[i];
@@ -97,7 +100,7 @@ sort_digits(sorting *s, size_t n, unsigned bits, bool weighted)
             sum = (uint16_t)(sum + here);
         }
         for (size_t i = 0; i < n; i++) {
-            const size_t to = c[a[i] >> d * bits & (size - 1)]++;
+            const size_t to = c[a[i] >> by & (size - 1)]++;
             b[to] = a[i];
             if (weighted)
                 s->weight[!at][to] = s->weight[at][i];
@@ -107,23 +110,50 @@ sort_digits(sorting *s, size_t n, unsigned bits, bool weighted)
     return at;
 }
 
-static unsigned sort_few(sorting *s, size_t n, bool weighted)
+/* By insertion, as long as that takes no more than so many moves: false, and
+ * all are there in some order. */
+static inline __attribute__((always_inline)) bool
+sort_few(sorting *s, unsigned at, size_t n, bool weighted, size_t most)
 {
-    uint64_t *const keys = s->key[0];
+    uint64_t *const keys = s->key[at];
+    double *const w = s->weight[at];
     for (size_t i = 1; i < n; i++) {
         const uint64_t key = keys[i];
-        const double weight = weighted ? s->weight[0][i] : 1;
+        if (keys[i - 1] <= key)
+            continue;
+        const double weight = weighted ? w[i] : 1;
         size_t j = i;
         for (; j && keys[j - 1] > key; j--) {
             keys[j] = keys[j - 1];
             if (weighted)
-                s->weight[0][j] = s->weight[0][j - 1];
+                w[j] = w[j - 1];
         }
         keys[j] = key;
         if (weighted)
-            s->weight[0][j] = weight;
+            w[j] = weight;
+        if (i - j > most)
+            return false;
+        most -= i - j;
     }
-    return 0;
+    return true;
+}
+
+/* The upper half of the bits that are not the same in all of them leaves almost
+ * all in order; what is not is moved there. */
+static inline __attribute__((always_inline)) unsigned
+sort_keys(sorting *s, size_t n, unsigned bits, unsigned ndigits, bool weighted)
+{
+    uint64_t differ = 0;
+    for (size_t i = 1; i < n; i++)
+        differ |= s->key[0][i] ^ s->key[0][0];
+    if (!differ)
+        return 0;
+    const unsigned top = 64 - (unsigned)__builtin_clzll(differ);
+    const unsigned shift = top > bits * ndigits ? top - bits * ndigits : 0;
+    unsigned at = sort_digits(s, 0, n, shift, bits, ndigits, weighted);
+    if (shift && !sort_few(s, at, n, weighted, 4 * n))
+        at = sort_digits(s, at, n, 0, DIGIT_BITS, NDIGITS, weighted);
+    return at;
 }
 
 /* Sort n values and, unless w is NULL, their weights; where they are is told.
@@ -135,10 +165,15 @@ static const double *sort_some(sorting *s, const double *x, const double *w,
         s->key[0][i] = key_of(x[i]);
     if (w)
         memcpy(s->weight[0], w, n * sizeof *w);
-    const unsigned at = n <= FEW   ? sort_few(s, n, w != NULL)
-                        : w        ? sort_digits(s, n, 8, true)
-                        : n < 1500 ? sort_digits(s, n, 8, false)
-                                   : sort_digits(s, n, 11, false);
+    unsigned at = 0;
+    if (n <= FEW)
+        sort_few(s, 0, n, w != NULL, SIZE_MAX);
+    else if (w)
+        at = sort_keys(s, n, 8, 4, true);
+    else if (n < MANY)
+        at = sort_keys(s, n, 8, 4, false);
+    else
+        at = sort_keys(s, n, DIGIT_BITS, 3, false);
     *sorted_w = w ? s->weight[at] : NULL;
     for (size_t i = 0; i < n; i++) {
         const double value = value_of(s->key[at][i]);
@@ -194,18 +229,14 @@ static void sort_in_place(double *x, double *w, size_t n)
 
 /* ----------------------------------------------------------------- settling */
 
-/* Values and means in order, which become fewer means: the last one is open.
- * x and w may be the arrays that are read, further on. */
+/* Values and means in order, which become fewer means; x and w may be the
+ * arrays that are read, further on. */
 typedef struct settling {
     double *x, *w;
     size_t n, most; /* closed ones, and how many there may be besides the last */
     double total;   /* of all weights */
     double below;   /* weight of the closed ones */
     double fineness;
-    double mean, weight; /* of the open one; exact: its mean */
-    double sum;          /* else what its values lie above `mean` */
-    double limit;        /* and how much it may weigh */
-    bool exact;          /* as in RedisBloom, bit by bit */
 } settling;
 
 /* The most weight that both ends allow: x G <= a (1 - a) for its share x at its
@@ -219,56 +250,54 @@ static double settling_limit(const settling *m)
     return fmin(f / m->fineness, upper) * m->total;
 }
 
-static void settling_open(settling *m, double x, double w)
+static void settling_close(settling *m, double mean, double weight)
 {
-    m->mean = x;
-    m->weight = w;
-    m->sum = 0;
-    if (!m->exact)
-        m->limit = settling_limit(m);
-}
-
-static void settling_close(settling *m)
-{
-    m->x[m->n] = m->exact ? m->mean : m->mean + m->sum / m->weight;
-    m->w[m->n] = m->weight;
-    m->below += m->weight;
+    m->x[m->n] = mean;
+    m->w[m->n] = weight;
+    m->below += weight;
     m->n++;
 }
 
-static inline __attribute__((always_inline)) void
-settling_take(settling *m, double x, double w, bool exact)
+/* As RedisBloom does it, value by value. */
+static void settling_run_exact(settling *m, const double *x, const double *w,
+                               size_t n)
 {
-    const double both = m->weight + w;
-    bool fits;
-    if (exact) {
-        const double q0 = m->below / m->total;
+    double mean = x[0], weight = w[0];
+    double q0 = 0;
+    for (size_t i = 1; i < n; i++) {
+        const double both = weight + w[i];
         const double q2 = (m->below + both) / m->total;
         const double z = both * m->fineness;
-        fits = z <= q0 * (1 - q0) && z <= q2 * (1 - q2);
-    } else {
-        fits = both <= m->limit;
+        if ((z <= q0 * (1 - q0) && z <= q2 * (1 - q2)) || m->n == m->most) {
+            mean += (x[i] - mean) * w[i] / both;
+            weight = both;
+        } else {
+            settling_close(m, mean, weight);
+            q0 = m->below / m->total;
+            mean = x[i];
+            weight = w[i];
+        }
     }
-    if (fits || m->n == m->most) {
-        m->weight = both;
-        if (exact)
-            m->mean += (x - m->mean) * w / both;
-        else
-            m->sum += (x - m->mean) * w;
-    } else {
-        settling_close(m);
-        settling_open(m, x, w);
-    }
+    settling_close(m, mean, weight);
 }
 
-static inline __attribute__((always_inline)) void
-settling_run(settling *m, const double *x, const double *w, size_t n,
-             bool exact)
+/* How much a mean that begins here may weigh is the same for all of its values.
+ * They are summed up as differences from the first: that keeps digits, and two
+ * of them may be further apart than a double goes, which half of them is not.
+ */
+static void settling_run(settling *m, const double *x, const double *w,
+                         size_t n)
 {
-    settling_open(m, x[0], w[0]);
-    for (size_t i = 1; i < n; i++)
-        settling_take(m, x[i], w[i], exact);
-    settling_close(m);
+    for (size_t i = 0; i < n;) {
+        const double first = x[i] / 2;
+        const double most = m->n == m->most ? INFINITY : settling_limit(m);
+        double weight = w[i], sum = 0;
+        for (i++; i < n && weight + w[i] <= most; i++) {
+            sum += (x[i] / 2 - first) * w[i];
+            weight += w[i];
+        }
+        settling_close(m, 2 * (first + sum / weight), weight);
+    }
 }
 
 /* Means and values in order, and their weights, in memory of the stack. */
@@ -321,26 +350,20 @@ void bly_tdigest_settle(bly_tdigest *t)
                    .w = weights,
                    .most = (size_t)most - 1,
                    .total = total,
-                   .fineness = bly_tdigest_fineness(t, total),
-                   .exact = t->scale == BLY_TDIGEST_REDISBLOOM };
-    if (m.exact)
+                   .fineness = bly_tdigest_fineness(t, total) };
+    const bool exact = t->scale == BLY_TDIGEST_REDISBLOOM;
+    if (exact) /* of a weight, and not of a share */
         m.fineness = t->compression / (2 * BLY_TDIGEST_PI * total * log(total));
     if (bly_tdigest_is_large(t)) {
-        if (m.exact && n <= PEER_VALUES)
+        if (exact && n <= PEER_VALUES)
             sort_as_the_peer(t->means, weights, 0, n);
         else
             sort_in_place(t->means, weights, n);
-        if (m.exact)
-            settling_run(&m, t->means, weights, n, true);
-        else
-            settling_run(&m, t->means, weights, n, false);
+        (exact ? settling_run_exact : settling_run)(&m, t->means, weights, n);
     } else {
         ordered o;
         order_all(t, &o);
-        if (m.exact)
-            settling_run(&m, o.x, o.w, n, true);
-        else
-            settling_run(&m, o.x, o.w, n, false);
+        (exact ? settling_run_exact : settling_run)(&m, o.x, o.w, n);
     }
     t->nmerged = m.n;
     t->nwaiting = 0;
