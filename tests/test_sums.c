@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/sums.h"
+#include "io/digests.h"
 #include "support.h"
 
 static void hex(const unsigned char *bytes, size_t n, char *out)

@@ -7,8 +7,8 @@
  * so that a question is a single look.
  *
  * Announcements are forgotten unless they are repeated. A table of them is kept
- * by servers of a network (apps/net/finder.h), and by members of a ring, at the
- * owner of each tag. No sockets, no clocks.
+ * by servers of a network (apps/net/find/finder.h), and by members of a ring,
+ * at the owner of each tag. No sockets, no clocks.
  *
  *     announce    u16 seconds, service        withdraw    service
  *     look        tags                        answer      u8 number, services

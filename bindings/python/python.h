@@ -37,7 +37,7 @@
 #include <bloomery.h>
 #include <bloomery/sketch.h>
 
-#include "bindings/python/gate.h"
+#include "bindings/python/py_gate.h"
 
 /* -------------------------------------------------------------- exceptions */
 
