@@ -1,5 +1,5 @@
 /*
- * redis_server.c - see server.h
+ * redis_server.c - see redis_server.h
  *
  * The first word of a context is the function that gives functions.
  */
