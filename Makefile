@@ -96,7 +96,7 @@ LEVELDB := $(call finds,leveldb/c.h)
 # Python's headers; any from 3.11 on, since the extension uses the stable ABI of that version alone.
 PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
-HTTP_SERVER := io/service.c io/late_microhttpd.c apps/passwords/passwords_serve.c apps/digest/digest_serve.c apps/digest/digest_server.c \
+HTTP_SERVER := wire/http.c io/late_microhttpd.c apps/passwords/passwords_serve.c apps/digest/digest_serve.c apps/digest/digest_server.c \
                apps/digest/keeper.c apps/web/web_serve.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/redis_report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/seal_report.c,$(wildcard apps/seal/*.c))) \
@@ -118,7 +118,7 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c))
+IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c wire/*.c))
 APP_SRC  := $(sort $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard chord/*.c apps/*/*.c apps/net/*/*.c workbench/*.c workbench/*/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))

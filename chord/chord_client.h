@@ -7,7 +7,7 @@
 #ifndef BLY_CHORD_CLIENT_H
 #define BLY_CHORD_CLIENT_H
 
-#include "apps/overlay/call.h"
+#include "wire/call.h"
 #include "chord/chord_store.h"
 #include "chord/chord_wire.h"
 #include "chord/chord_record.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "apps/node/names.h"
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 #include "chord/chord_record.h"
 #include "io/hex.h"
 #include "io/digests.h"

@@ -3,8 +3,8 @@
  *
  * A family is a kind of key with its commands: a row in FAMILIES. Its file
  * holds the table of its commands, from which come registration, ACL
- * categories, COMMAND DOCS and the documentation; redis_module.c walks the rows.
- * Adding a command is one row in its family's table.
+ * categories, COMMAND DOCS and the documentation; redis_module.c walks the
+ * rows. Adding a command is one row in its family's table.
  */
 #ifndef BLY_REDIS_MODULE_H
 #define BLY_REDIS_MODULE_H

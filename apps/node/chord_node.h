@@ -8,8 +8,8 @@
 
 #include "chord/chord_client.h"
 #include "apps/node/names.h"
-#include "apps/overlay/runtime.h"
-#include "apps/overlay/service.h"
+#include "wire/runtime.h"
+#include "chord/service.h"
 #include "report/words.h"
 
 #define NODE_VNODES WIRE_MOST_V

@@ -1,7 +1,7 @@
 /*
  * finder.h - a server that knows what is offered near it, and below it
  *
- * Services are announced to a server (apps/overlay/service.h). It tells its
+ * Services are announced to a server (chord/service.h). It tells its
  * neighbours by attenuated filters what is how many hops away (bly_node), and
  * its parent in a hierarchy by one filter what it and all below it have. Who
  * looks for something is told what the server has, which links tell of it, the
@@ -25,8 +25,8 @@
 
 #include <bloomery/node.h>
 
-#include "apps/overlay/service.h"
-#include "io/address.h"
+#include "chord/service.h"
+#include "wire/address.h"
 
 #define FINDER_LINKS 64    /* neighbours, at most */
 #define FINDER_CHILDREN 64 /* likewise */

@@ -1,7 +1,7 @@
 /*
  * service.c - what is offered where: announced, asked for by tags, forgotten
  */
-#include "apps/overlay/service.h"
+#include "chord/service.h"
 
 #include <stdlib.h>
 #include <string.h>
