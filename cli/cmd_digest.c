@@ -217,6 +217,11 @@ const struct command cmd_digest = {
         "decides which proxy it uses.",
     .options = digest_options,
     .examples = digest_examples,
-    .reports = digest_reports,
+    .reports = REPORTS(
+        { "get", got_fields, ONE }, { "build", digest_built_fields, ONE },
+        { "has", asked_fields, ONE },
+        { "serve and relay, at the start", serving_fields, LINES },
+        { "serve and relay, at the end", served_fields, LINES },
+        { "simulate", simulated_fields, ONE }),
     .run = digest_run,
 };

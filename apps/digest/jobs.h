@@ -153,7 +153,8 @@ void digest_tell_serving(const struct digest_args *args, const char *source,
                          const char *url, uint64_t port);
 void digest_tell_served(const struct digest_args *args, uint64_t nrequests,
                         uint64_t ndigests);
-extern const struct report digest_reports[];
-extern const struct field simulated_fields[]; /* simulate.c */
+extern const struct field got_fields[], digest_built_fields[], asked_fields[],
+    serving_fields[], served_fields[];
+extern const struct field simulated_fields[]; /* digest_simulate.c */
 
 #endif

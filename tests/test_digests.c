@@ -1,5 +1,5 @@
 /*
- * test_sums.c - the digests of lists, against the vectors of their standards
+ * test_digests.c - the digests of lists, against the vectors of their standards
  *
  * FIPS 180-4's and RFC 1320's examples, one that ends at every place of a
  * block, and NTLM of "password" (MD4 of its UTF-16).
