@@ -118,8 +118,9 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
+KIT_SRC  := $(sort $(wildcard base/*.c))
 IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c wire/*.c))
-APP_SRC  := $(sort $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard chord/*.c apps/*/*.c apps/net/*/*.c workbench/*.c workbench/*/*.c)))
+APP_SRC  := $(sort $(KIT_SRC) $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard chord/*.c apps/*/*.c apps/net/*/*.c workbench/*.c workbench/*/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 JOB_TESTS := $(shell grep -lE '^.include "(apps|chord|cli|io|report|wire|workbench)/' $(TEST_SRC))
@@ -192,6 +193,10 @@ $(B)/$(1)/apps/traffic/block_xdp.o: $(if $(XDP),$(B)/xdp/xdp_block.inc)
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs $(if $(filter-out release,$(1)),--thin) $$@ $$^
+# What the command, tests, bench and adapters share beside the library; each takes of it what it needs.
+$(B)/$(1)/libbase.a: $(KIT_SRC:%.c=$(B)/$(1)/%.o)
+	@rm -f $$@
+	$(Q)$(AR) rcs --thin $$@ $$^
 $(B)/$(1)/libbloomery.so: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	$$(call say,LINK,$$@)
 	$(Q)$(2) $(3) $(4) $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic $$^ -lm -o $$@
@@ -205,10 +210,11 @@ $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(JOB_TESTS:tests/%.c=$(B)/$(1)/tests/%): $(call jobs,$(1))
-$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
+$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/$(1)/libbase.a $(B)/$(1)/libbloomery.a \
+        $(B)/$(1)/libbloomery.so
 	$$(call say,LINK,$$@)
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
-	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a,$$^) \
+	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a,$$^) $(B)/$(1)/libbase.a \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
 	    $$$$own $$(if $$(filter %/jobs.a,$$^),$(PKG_LIBS)) -lcmocka -lm -o $$@
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
@@ -274,14 +280,14 @@ $(COMPLETION): $(B)/bloomery
 
 # Each is built where its engine can be used; none needs more than libc here.
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
-$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # For a server that runs with the sanitizers' library before all others: tests/test_redis_sanitized.py.
-$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbloomery.a
+$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbase.a $(B)/asan/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -295,7 +301,7 @@ $(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/jobs.a $(B)/r
 -include $(PAM_SRC:%.c=$(B)/release/%.d)
 
 SQLITE_SRC := $(sort $(wildcard adapters/sqlite/*.c adapters/sql/*.c))
-$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -307,7 +313,7 @@ $(B)/release/adapters/postgresql/%.o: adapters/postgresql/%.c $(B)/release/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) -std=gnu11 -Wno-pedantic -D_GNU_SOURCE -isystem $(PG_INCLUDE) $(CPPFLAGS) $(HARDEN) $(CFLAGS) -fPIC -c $< -o $@
-$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -315,7 +321,7 @@ $(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $
 
 # Needs nothing of DuckDB's to be built. What strips it would take the footer away, so it is linked without names.
 DUCKDB_SRC := $(sort $(wildcard adapters/duckdb/*.c))
-$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -s -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -ldl -o $@

@@ -22,7 +22,7 @@
 
 #include "apps/node/chord_node.h"
 #include "apps/node/names_client.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/digests.h"
 #include "report/out.h"
