@@ -1,0 +1,91 @@
+/*
+ * address.c - where a node listens
+ */
+#define _GNU_SOURCE
+#include "wire/address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/say.h"
+
+static void from_socket(const struct sockaddr *s, struct address *out)
+{
+    *out = (struct address){ 0 };
+    if (s->sa_family == AF_INET) {
+        const struct sockaddr_in *const in = (const void *)s;
+        out->family = 4;
+        memcpy(out->at, &in->sin_addr, 4);
+        out->port = ntohs(in->sin_port);
+    } else if (s->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *const in = (const void *)s;
+        out->family = 6;
+        memcpy(out->at, &in->sin6_addr, 16);
+        out->port = ntohs(in->sin6_port);
+    }
+}
+
+bool address_parse(const char *text, struct address *out)
+{
+    char host[256] = "127.0.0.1";
+    const char *port = strrchr(text, ':');
+    const size_t n = port ? (size_t)(port - text) : 0;
+    if (n && n < sizeof host) {
+        const bool brackets = text[0] == '[' && text[n - 1] == ']' && n > 2;
+        memcpy(host, text + brackets, n - 2 * (size_t)brackets);
+        host[n - 2 * (size_t)brackets] = '\0';
+    }
+    port = port ? port + 1 : text;
+    const struct addrinfo wanted = { .ai_flags = AI_NUMERICSERV,
+                                     .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    const int wrong = n < sizeof host && *port
+                          ? getaddrinfo(host, port, &wanted, &found)
+                          : EAI_NONAME;
+    if (wrong)
+        return !fail("'%s' is no address: %s; right: HOST:PORT, [HOST]:PORT or "
+                     "PORT",
+                     text, gai_strerror(wrong));
+    from_socket(found->ai_addr, out);
+    freeaddrinfo(found);
+    return out->family || !fail("'%s' is no address", text);
+}
+
+void address_text(const struct address *a, char out[ADDRESS_TEXT])
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(a->family == 6 ? AF_INET6 : AF_INET, a->at, host, sizeof host);
+    snprintf(out, ADDRESS_TEXT, a->family == 6 ? "[%s]:%u" : "%s:%u", host,
+             (unsigned)a->port);
+}
+
+socklen_t address_socket(const struct address *a, struct sockaddr_storage *to)
+{
+    memset(to, 0, sizeof *to);
+    if (a->family == 6) {
+        struct sockaddr_in6 *const in = (void *)to;
+        in->sin6_family = AF_INET6;
+        memcpy(&in->sin6_addr, a->at, 16);
+        in->sin6_port = htons(a->port);
+        return sizeof *in;
+    }
+    struct sockaddr_in *const in = (void *)to;
+    in->sin_family = AF_INET;
+    memcpy(&in->sin_addr, a->at, 4);
+    in->sin_port = htons(a->port);
+    return sizeof *in;
+}
+
+bool address_of_socket(int fd, struct address *out)
+{
+    struct sockaddr_storage s;
+    socklen_t n = sizeof s;
+    if (getsockname(fd, (struct sockaddr *)&s, &n))
+        return false;
+    from_socket((struct sockaddr *)&s, out);
+    return out->family != 0;
+}
