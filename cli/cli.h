@@ -43,6 +43,7 @@
     X(top)          \
     X(unique)       \
     X(distinct)     \
+    X(quantiles)    \
     X(join)         \
     X(sync)         \
     X(isect)        \

@@ -61,6 +61,24 @@ static void use(bly_stored *s)
         }
         bly_topk_add(t, "a", 1, 1);
         bly_topk_add(t, "b", 1, UINT64_MAX / 2);
+    } else if (s->type == BLY_STORED_TDIGEST) {
+        bly_tdigest *const t = s->tdigest;
+        const double values[] = { 0, -1e308, 1e308, 0.5 };
+        bly_tdigest_stats was, is;
+        bly_tdigest_stat(t, &was);
+        for (int i = 0; i <= 20 && was.nmerged + was.nwaiting; i++) {
+            const double x = bly_tdigest_quantile(t, i / 20.0);
+            assert(x >= was.min && x <= was.max);
+            const double q = bly_tdigest_cdf(t, x);
+            assert(q >= -1e-9 && q <= 1 + 1e-9);
+            assert(bly_tdigest_deviation(t, i / 20.0) >= 0);
+        }
+        bly_tdigest_trimmed_mean(t, 0.1, 0.9);
+        bly_tdigest_add(t, values, NULL, 4);
+        bly_tdigest_settle(t);
+        bly_tdigest_stat(t, &is);
+        for (uint64_t i = 1; i < is.nmerged; i++)
+            assert(is.means[i - 1] <= is.means[i]);
     } else {
         bly_sketch_add(s->likeness, hashes, 4);
     }

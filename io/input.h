@@ -31,6 +31,9 @@ struct normal {
     bool grouped;      /* a group, a tab and a key; what has no tab is bad */
     bly_key_type type; /* BLY_KEYS_INT64 or UINT64: keys are integers, and what
                           is none is bad; any other: as they are */
+    bool real;         /* keys are decimal numbers, and become doubles: eight
+                          bytes, behind the group if there is one; what is none
+                          is bad */
 };
 
 struct picker; /* which part of a line is the key: picker.h */

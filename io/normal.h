@@ -20,7 +20,7 @@ static inline bool normal_integer(const struct normal *how)
 static inline bool normal_any(const struct normal *how)
 {
     return how->fold || how->trim || how->no_cr || how->grouped ||
-           normal_integer(how);
+           how->real || normal_integer(how);
 }
 
 /* What is done to its text: BLY_KEYS_FOLDED and so on. */
@@ -29,7 +29,8 @@ uint32_t normal_forms(const struct normal *how);
 /* How much of `scratch` n bytes of keys may take. */
 static inline size_t normal_most(const struct normal *how, size_t n)
 {
-    return how->fold ? BLY_KEY_ROOM(n) : 0;
+    return (how->fold ? BLY_KEY_ROOM(n) : 0) +
+           (how->real ? (sizeof(double) + 1) * n : 0);
 }
 
 /* Bring a key into its form. Where that is not a part of the key, it is

@@ -158,6 +158,23 @@ static void tell_likeness(const bly_sketch *s, struct sketch_told *to)
     to->bytes = bly_sketch_written_bytes(s, 0);
 }
 
+static void tell_tdigest(bly_tdigest *t, struct sketch_told *to)
+{
+    bly_tdigest_stats stats;
+    bly_tdigest_settle(t);
+    bly_tdigest_stat(t, &stats);
+    to->is_keyless = true;
+    to->values = (uint64_t)(stats.merged_weight + stats.waiting_weight);
+    to->compression = stats.compression;
+    to->scale =
+        stats.scale == BLY_TDIGEST_REDISBLOOM ? "RedisBloom's" : "fine";
+    to->means = stats.nmerged + stats.nwaiting;
+    to->least = stats.min;
+    to->median = bly_tdigest_quantile(t, 0.5);
+    to->greatest = stats.max;
+    to->bytes = stats.nbytes;
+}
+
 void sketch_tell(const char *path, const bly_stored *s, struct sketch_told *to)
 {
     struct stat st;
@@ -167,7 +184,11 @@ void sketch_tell(const char *path, const bly_stored *s, struct sketch_told *to)
                                 .file_bytes = bly_stored_bytes(s),
                                 .distinct = NAN,
                                 .distinct_sd = NAN,
-                                .deviation = NAN };
+                                .deviation = NAN,
+                                .compression = NAN,
+                                .least = NAN,
+                                .median = NAN,
+                                .greatest = NAN };
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
         to->file_bytes = (uint64_t)st.st_size;
     if (s->type == BLY_STORED_HLL) {
@@ -189,6 +210,8 @@ void sketch_tell(const char *path, const bly_stored *s, struct sketch_told *to)
         to->bytes = spec.bytes;
         tell_keying(spec.keying, to);
         tell_hasher(bly_topk_hasher(s->topk), to);
+    } else if (s->type == BLY_STORED_TDIGEST) {
+        tell_tdigest(s->tdigest, to);
     } else {
         tell_likeness(s->likeness, to);
     }
@@ -197,7 +220,7 @@ void sketch_tell(const char *path, const bly_stored *s, struct sketch_told *to)
 const struct field sketch_fields[] = {
     FIELD(struct sketch_told, file, NONE, "the sketch"),
     NAMED(struct sketch_told, "sketch", type, NONE,
-          "its type: hyperloglog, topk or minhash"),
+          "its type: hyperloglog, topk, minhash or tdigest"),
     FIELD(struct sketch_told, keys, KEYS, "keys that it has seen"),
     FIELD(struct sketch_told, distinct, ESTIMATE | MAYBE,
           "hyperloglog: how many of them are different, an estimate"),
@@ -223,10 +246,25 @@ const struct field sketch_fields[] = {
           "minhash: \"words\" or \"bytes\""),
     FIELD(struct sketch_told, bits, MAYBE | ZERO,
           "minhash: bits of each component that were kept; null if all"),
+    FIELD(struct sketch_told, values, MAYBE | ZERO,
+          "tdigest: numbers that it has seen"),
+    FIELD(struct sketch_told, compression, NONE | MAYBE,
+          "tdigest: how fine it is"),
+    FIELD(struct sketch_told, scale, NONE | MAYBE,
+          "tdigest: \"fine\", or \"RedisBloom's\""),
+    FIELD(struct sketch_told, means, MAYBE | ZERO,
+          "tdigest: means that it keeps"),
+    FIELD(struct sketch_told, least, NONE | MAYBE,
+          "tdigest: the least value"),
+    FIELD(struct sketch_told, median, NONE | MAYBE,
+          "tdigest: the median, an estimate"),
+    FIELD(struct sketch_told, greatest, NONE | MAYBE,
+          "tdigest: the greatest value"),
     FIELD(struct sketch_told, bytes, BYTES,
           "memory it takes; of topk, for candidates"),
     FIELD(struct sketch_told, file_bytes, BYTES, "size of the file"),
-    FIELD(struct sketch_told, hash, NONE, "hash function"),
+    FIELD(struct sketch_told, hash, NONE | MAYBE,
+          "hash function; null where nothing is hashed"),
     FIELD(struct sketch_told, seed, NONE | MAYBE, "its seed; null if keyed"),
     FIELD(struct sketch_told, keyed, NONE, "whether its hash has a secret key"),
     NAMED(struct sketch_told, "type", key_type, NONE | MAYBE,
@@ -253,6 +291,9 @@ const char sketch_text[] =
     "[  list~{k} at most, {listed} now\n]"
     "[  components~{components}, {family}[, {bits} bits of each]\n]"
     "[  shingles~{shingle} {unit}\n]"
+    "[  values~{values}\n]"
+    "[  compression~{compression}, scale {scale}, {means} means\n]"
+    "[  from~{least} to {greatest}, median about {median}\n]"
     "  memory~{bytes}\n"
     "  file~{file_bytes}, checksum right\n"
-    "  hash~{hash}, [seed {seed}|keyed]\n";
+    "[  hash~{hash}, [seed {seed}|keyed]\n]";

@@ -50,6 +50,12 @@ static bly_stored empty(bly_stored_type type, unsigned variant)
             .keying = { variant ? BLY_KEYS_BYTES : BLY_KEYS_UNKNOWN, 0 },
         };
         assert_ok(bly_topk_new(&spec, &s.topk));
+    } else if (type == BLY_STORED_TDIGEST) {
+        const bly_tdigest_spec spec = {
+            .compression = variant == 1 ? 10 : variant == 3 ? 1000 : 0,
+            .scale = variant == 2 ? BLY_TDIGEST_REDISBLOOM : 0,
+        };
+        assert_ok(bly_tdigest_new(&spec, &s.tdigest));
     } else {
         const bly_sketch_spec spec = { .family = (bly_family)variant,
                                        .k = variant ? 16 : 0 };
@@ -73,6 +79,11 @@ static void feed(bly_stored *s, uint64_t from, uint64_t to)
         } else if (s->type == BLY_STORED_TOPK) {
             assert_ok(
                 bly_topk_add(s->topk, key, i % 11 ? (size_t)n : 0, 1 + i % 3));
+        } else if (s->type == BLY_STORED_TDIGEST) {
+            const double x = (double)(bly_mix64(i) >> 40) - 1e6;
+            const uint64_t weight = 1 + i % 3;
+            assert_ok(bly_tdigest_add(s->tdigest, &x, i % 5 ? NULL : &weight,
+                                      1));
         } else {
             const uint64_t h = bly_mix64(i);
             assert_ok(bly_sketch_add(s->likeness, &h, 1));
@@ -100,7 +111,8 @@ static void assert_equal_sketches(const bly_stored *a, const bly_stored *b)
 /* The secret of a variant. */
 static bly_access access_of(unsigned type, unsigned variant)
 {
-    return (bly_access){ .secret = variant == 2 && type != BLY_STORED_LIKENESS
+    return (bly_access){ .secret = variant == 2 && type != BLY_STORED_LIKENESS &&
+                                               type != BLY_STORED_TDIGEST
                                        ? secrets[0]
                                        : NULL };
 }
@@ -163,7 +175,13 @@ static void parts_merge(void **state)
         assert_ok(bly_stored_merge(&y, &a));
         assert_ok(bly_stored_merge(&a, &b));
         assert_equal_sketches(&a, &x);
-        if (type != BLY_STORED_TOPK) {
+        if (type == BLY_STORED_TDIGEST) {
+            bly_tdigest_stats whole, parts;
+            bly_tdigest_stat(all.tdigest, &whole);
+            bly_tdigest_stat(y.tdigest, &parts);
+            assert_true(whole.merged_weight + whole.waiting_weight ==
+                        parts.merged_weight + parts.waiting_weight);
+        } else if (type != BLY_STORED_TOPK) {
             assert_equal_sketches(&all, &x);
             assert_equal_sketches(&all, &y);
         } else {
@@ -189,7 +207,8 @@ static void strangers(void **state)
                     feed(&x, 0, 3);
                     feed(&y, 0, 5);
                     byte_array was = bytes_of(&x);
-                    const bool fit = a == b && v == w;
+                    const bool fit =
+                        a == b && (v == w || a == BLY_STORED_TDIGEST);
                     assert_status(bly_stored_merge(&x, &y),
                                   fit ? BLY_OK : BLY_EUNFIT);
                     byte_array is = bytes_of(&x);
@@ -435,6 +454,11 @@ static void in_files(void **state)
             assert_ok(bly_topk_save(s.topk, path));
             assert_ok(bly_topk_open(path, NULL, &k));
             bly_topk_free(k);
+        } else if (type == BLY_STORED_TDIGEST) {
+            bly_tdigest *d;
+            assert_ok(bly_tdigest_save(s.tdigest, path));
+            assert_ok(bly_tdigest_open(path, NULL, &d));
+            bly_tdigest_free(d);
         } else {
             assert_ok(bly_sketch_save(s.likeness, path));
             assert_ok(bly_sketch_open(path, NULL, &m));
@@ -502,6 +526,9 @@ static void bytes_stay(void **state)
         { BLY_STORED_TOPK, 3, 300, UINT64_C(0x80eb3d5209962e8e) },
         { BLY_STORED_LIKENESS, 0, 50, UINT64_C(0x2e7fa091eb7c7d95) },
         { BLY_STORED_LIKENESS, 2, 50, UINT64_C(0xcf6f2e6e4445071f) },
+        { BLY_STORED_TDIGEST, 0, 0, UINT64_C(1) },
+        { BLY_STORED_TDIGEST, 0, 1, UINT64_C(1) },
+        { BLY_STORED_TDIGEST, 2, 5, UINT64_C(1) },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         bly_stored s = empty(rows[i].type, rows[i].variant);

@@ -212,14 +212,14 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
  * them. */
 typedef struct bly_tdigest bly_tdigest;
 
-/* How fine means are. RedisBloom's scale keeps a quarter as many, and merges at
- * the same moments as RedisBloom does, so that its answers are the same. */
+/* How fine means are. RedisBloom's scale keeps a fifth as many, and merges at the
+ * same moments as RedisBloom does, so that its answers are the same. */
 enum { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
 
 /* Zero in any field means "choose for me". */
 typedef struct bly_tdigest_spec {
-    double compression; /* 1 to 10^9; 0: 100. There are about twice as many
-                           means, and the error falls with its square */
+    double compression; /* 1 to 10^9; 0: 100. There are about three times as
+                           many means, and the error falls with its square */
     uint32_t scale;     /* BLY_TDIGEST_FINE or BLY_TDIGEST_REDISBLOOM */
     const bly_mem *mem; /* as in bly_spec */
 } bly_tdigest_spec;
@@ -261,8 +261,9 @@ double bly_tdigest_trimmed_mean(bly_tdigest *t, double low, double high);
 
 /* The standard deviation of the rank of a quantile, as a share of all: how far
  * the share that really lies below bly_tdigest_quantile(t, q) is from q. 0
- * where values are kept one by one. For values without order, of a smooth
- * distribution; docs/quantiles.md has measurements. */
+ * where values are kept one by one. For smooth distributions: where one value
+ * came very often, the result may lie anywhere between it and its neighbours.
+ * docs/quantiles.md has measurements. */
 double bly_tdigest_deviation(bly_tdigest *t, double q);
 
 /* What a digest consists of. The arrays belong to t until it changes: nmerged

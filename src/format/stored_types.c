@@ -295,6 +295,8 @@ static bly_status tdigest_load(const bly_record *r, const bly_origin *origin,
     if (origin->hasher.id != BLY_HASH_XXH3 || origin->hasher.seed ||
         origin->keying.type)
         return bly_damaged("a t-digest that is keyed, or has keys");
+    if (!n && (p[TD_MIN] || p[TD_MAX]))
+        return bly_damaged("an empty t-digest with a least value");
     double *const x = n ? bly_mem_zalloc(mem, 16 * n) : NULL;
     if (n && !x)
         return bly_fail(BLY_ENOMEM, "out of memory");

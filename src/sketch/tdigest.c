@@ -7,7 +7,7 @@
  *
  *     share <= q (1 - q) / G    where q is the share of all that lies below,
  *                               asked at both of its ends
- *     G = F c / (2 pi ln n)     c: the compression; F: 4, or 1 in RedisBloom
+ *     G = F c / (2 pi ln n)     c: the compression; F: 6, or 1 in RedisBloom
  *
  *     weight      1 1 2  5   14    40      90      41   13   5  2 1 1
  *     means      -+-+-+--+----+-----+-------+-------+----+---+--+-+-+-
@@ -25,11 +25,11 @@
  *     4 (2 G + 1) ln n + 8 = 4 F c / pi + 4 ln n + 8
  *
  * means: that many weights are room enough, whatever waits. Compression 100
- * gives about 220 of them for 10^7 values (RedisBloom: 56).
+ * gives about 300 of them for 10^7 values (RedisBloom: 57).
  *
  * RedisBloom's scale has its buffer as well (6 c + 10 means and values
  * together, less one), so that a sketch there and here go the same way, bit by
- * bit (adapters/redis/tdigest.c).
+ * bit (adapters/redis/redis_tdigest.c).
  *
  * [1] Dunning and Ertl, Computing extremely accurate quantiles using t-digests,
  *     2019
@@ -52,7 +52,7 @@
 
 static double tdigest_fine(const bly_tdigest *t)
 {
-    return t->scale == BLY_TDIGEST_REDISBLOOM ? 1 : 4;
+    return t->scale == BLY_TDIGEST_REDISBLOOM ? 1 : 6;
 }
 
 double bly_tdigest_fineness(const bly_tdigest *t, double n)
@@ -86,7 +86,7 @@ bly_status bly_tdigest_new_sized(const bly_tdigest_spec *spec,
     if (spec && !(spec = BLY_TAKE(spec, size, &own)))
         return BLY_EINVAL;
     const bly_tdigest_spec *const s = spec ? spec : &own;
-    const double c = s->compression ? s->compression : TDIGEST_COMPRESSION;
+    const double c = s->compression != 0 ? s->compression : TDIGEST_COMPRESSION;
     if (!bly_tdigest_sane(c, s->scale))
         return bly_fail(BLY_EINVAL,
                         "a compression of %g: it must be from 1 to %g", c,
@@ -408,9 +408,10 @@ bly_status bly_tdigest_restore_sized(const bly_tdigest_stats *given,
         return tdigest_bad("a compression or a number of means that cannot be");
     if (n && (!s->means || !s->weights))
         return bly_fail_null("means or weights");
-    if (n && !(s->max - s->min < INFINITY) &&
-        !(isfinite(s->min) && isfinite(s->max)))
+    if (n && !(isfinite(s->min) && isfinite(s->max)))
         return tdigest_bad("a least or greatest value that is infinite");
+    if (n == 1 && s->nwaiting && s->min != s->max)
+        return tdigest_bad("one value that is two");
     bly_status st = n ? tdigest_check(s, &sum) : BLY_OK;
     const bly_tdigest_spec spec = { .compression = s->compression,
                                     .scale = s->scale,

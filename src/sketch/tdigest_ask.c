@@ -17,7 +17,7 @@
 #include "sketch/tdigest_merge.h"
 
 /* The deviation of a rank as a share of the mean's weight there, as measured
- * (docs/quantiles.md). */
+ * (docs/quantiles.md), besides the half that any rank may be off. */
 #define TDIGEST_ERROR 0.1
 
 /* Between x and y, as many shares away from x as v, and from y as u. Two values
@@ -169,7 +169,8 @@ double bly_tdigest_deviation(bly_tdigest *t, double q)
     for (size_t i = 0; i < t->nmerged; i++) {
         below += w[i];
         if (below >= index)
-            return w[i] > 1 ? w[i] / t->merged_weight * TDIGEST_ERROR : 0;
+            return w[i] > 1 ? (w[i] * TDIGEST_ERROR + 0.5) / t->merged_weight
+                            : 0;
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * tdigest.c - TDIGEST.*: quantiles of a stream
+ * redis_tdigest.c - TDIGEST.*: quantiles of a stream
  *
  * The digests are the library's, in RedisBloom's scale: they merge at the same
  * moments, which are when a digest is full and when it is asked, so that INFO
@@ -19,7 +19,8 @@
 
 #include <bloomery/sketch.h>
 
-#include "adapters/redis/module.h"
+#include "adapters/redis/redis_module.h"
+#include "base/real.h"
 
 #define TDIGEST_ENCODING 0
 #define TDIGEST_DEFAULT 100
@@ -36,50 +37,11 @@ static const bly_mem tdigest_memory = SERVER_MEMORY(&tdigest_tally);
 
 /* ---------------------------------------------------------------- arguments */
 
-/* 19 digits fit a word, and so does 5^27: in a real of 64 bits there is one
- * division of exact numbers, and one rounding. A second one, to a double, would
- * be wrong only where the first came out half-way, which the server then reads,
- * as all that is not plainly digits. */
-static bool plain_number(bytes b, double *out)
-{
-#if LDBL_MANT_DIG == 64
-    static const long double tens[] = {
-        1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
-        1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
-        1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
-    };
-    const bool minus = b.n && b.at[0] == '-';
-    uint64_t digits = 0, mantissa;
-    size_t n = 0, i = minus, behind = 0;
-    for (bool dot = false; i < b.n; i++) {
-        const unsigned c = (unsigned char)b.at[i] - '0';
-        if (c == (unsigned)'.' - '0' && !dot) {
-            dot = true;
-            continue;
-        }
-        if (c > 9 || ++n > 19)
-            return false;
-        digits = digits * 10 + c;
-        behind += dot;
-    }
-    if (!n || (b.at[b.n - 1] == '.'))
-        return false;
-    const long double value = (long double)digits / tens[behind];
-    memcpy(&mantissa, &value, sizeof mantissa);
-    if ((mantissa & 0x7ff) - 0x3ff <= 2)
-        return false;
-    *out = minus ? -(double)value : (double)value;
-    return true;
-#else
-    (void)b, (void)out;
-    return false;
-#endif
-}
-
 /* A number, and not NaN, which no command takes. */
 static bool arg_real(const server_string *s, double *out)
 {
-    return plain_number(arg_bytes(s), out) ||
+    const bytes b = arg_bytes(s);
+    return real_plain(b.at, b.n, out) ||
            (srv.StringToDouble(s, out) == SERVER_OK && !isnan(*out));
 }
 
