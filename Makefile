@@ -118,8 +118,9 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
+KIT_SRC  := $(sort $(wildcard base/*.c))
 IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c wire/*.c))
-APP_SRC  := $(sort $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard apps/*/*.c workbench/*.c)))
+APP_SRC  := $(sort $(KIT_SRC) $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard apps/*/*.c workbench/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 UNITS    := $(TEST_SRC:tests/%.c=%)
@@ -189,6 +190,10 @@ $(B)/$(1)/apps/traffic/block_xdp.o: $(if $(XDP),$(B)/xdp/xdp_block.inc)
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs $(if $(filter-out release,$(1)),--thin) $$@ $$^
+# What the command, tests, bench and adapters share beside the library; each takes of it what it needs.
+$(B)/$(1)/libbase.a: $(KIT_SRC:%.c=$(B)/$(1)/%.o)
+	@rm -f $$@
+	$(Q)$(AR) rcs --thin $$@ $$^
 $(B)/$(1)/libbloomery.so: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	$$(call say,LINK,$$@)
 	$(Q)$(2) $(3) $(4) $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic $$^ -lm -o $$@
@@ -215,7 +220,6 @@ $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make
     $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
-$(B)/$(1)/tests/test_table_hash: $(B)/$(1)/io/table_hash.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
 $(B)/$(1)/tests/test_ring_state: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord_store chord_wire names names_files names_sync names_vote roster stored) $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_ring_state: TEST_LIBS = $(PKG_LIBS)
@@ -225,10 +229,10 @@ $(B)/$(1)/tests/test_gossip: TEST_LIBS = $(PKG_LIBS)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
 $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
-        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard workbench/plot*.c)) $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
+        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard workbench/plot*.c)) $(B)/$(1)/libbase.a $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
 	$$(call say,LINK,$$@)
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
-	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o,$$^) \
+	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o,$$^) $(B)/$(1)/libbase.a \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
 	    $$$$own $$(TEST_LIBS) -lcmocka -lm -o $$@
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
@@ -294,28 +298,28 @@ $(COMPLETION): $(B)/bloomery
 
 # Each is built where its engine can be used; none needs more than libc here.
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
-$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # For a server that runs with the sanitizers' library before all others: tests/test_redis_sanitized.py.
-$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbloomery.a
+$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbase.a $(B)/asan/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/asan/%.d)
 
 PAM_SRC := $(sort $(wildcard adapters/pam/*.c)) apps/passwords/hash.c io/sums.c io/hex.c
-$(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lpam -lm -o $@
 -include $(PAM_SRC:%.c=$(B)/release/%.d)
 
 SQLITE_SRC := $(sort $(wildcard adapters/sqlite/*.c adapters/sql/*.c))
-$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -327,7 +331,7 @@ $(B)/release/adapters/postgresql/%.o: adapters/postgresql/%.c $(B)/release/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) -std=gnu11 -Wno-pedantic -D_GNU_SOURCE -isystem $(PG_INCLUDE) $(CPPFLAGS) $(HARDEN) $(CFLAGS) -fPIC -c $< -o $@
-$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -335,7 +339,7 @@ $(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $
 
 # Needs nothing of DuckDB's to be built. What strips it would take the footer away, so it is linked without names.
 DUCKDB_SRC := $(sort $(wildcard adapters/duckdb/*.c))
-$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -s -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -ldl -o $@
@@ -625,7 +629,7 @@ msan: ## unit tests with the memory sanitizer
 $(B)/tests/ring_sim: RING_LINK = $(addprefix -Wl$(comma)--wrap=,pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock \
     call_ask nanosleep getrandom)
 $(B)/tests/ring_clerk $(B)/tests/ring_sim: $(B)/tests/%: tests/%.c \
-        $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c wire/*.c io/*.c report/*.c)) $(B)/release/libbloomery.a
+        $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c wire/*.c io/*.c report/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread $^ $(RING_LINK) $(PKG_LIBS) -lm -ldl -o $@
@@ -797,9 +801,9 @@ deb-check: deb $(B)/bloomery ## lintian on these packages; install, use and remo
 
 # ---------------------------------------------------------------------- bench
 
-$(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
+$(B)/bench/%: bench/%.c $(B)/release/libbase.a $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
+	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(B)/release/libbase.a $(B)/release/libbloomery.a -pthread -lm $(BENCH_LIBS) -o $@
 $(B)/bench/one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
 $(B)/bench/leveldb: $(LEVELDB_SRC)
 $(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define BLOCK 64
 

@@ -207,7 +207,7 @@ def bare(tmp_path_factory):
                  folder / f"{pathlib.Path(name).name}.o")
     made = BUILD / "release"
     names = (o.relative_to(made).with_suffix("")
-             for room in ("report", "io", "wire", "apps", "workbench",
+             for room in ("base", "report", "io", "wire", "apps", "workbench",
                           "cli")
              for o in sorted((made / room).rglob("*.o")))
     others = [made / f"{name}.o" for name in names

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/sums.h"
 #include "workbench/figure.h"
 

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "apps/dedup/dedup.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 
 double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "apps/digest/jobs.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 #include "report/say.h"
 
 #define ICP_HEADER 20

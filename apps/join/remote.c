@@ -20,7 +20,7 @@
 
 #include "apps/join/joining.h"
 #include "apps/join/wire.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/varint.h"

@@ -22,7 +22,7 @@
 
 #include "apps/overlay/chord_node.h"
 #include "apps/overlay/names_client.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/sums.h"
 #include "report/out.h"

@@ -27,7 +27,7 @@
 #include "apps/overlay/chord.h"
 #include "wire/frame.h"
 #include "wire/runtime.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/hex.h"
 #include "report/say.h"

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define STORE_DIGEST 32
 #define STORE_BLOCK ((size_t)1 << 20) /* bytes of a block at most */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/sums.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 
 uint64_t descriptor_id(const struct address *a, unsigned v)
 {

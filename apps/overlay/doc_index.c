@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/table.h"
 #include "io/folders.h"
 #include "io/source.h"
-#include "io/table_hash.h"
 #include "io/text_words.h"
 #include "io/utf8.h"
 #include "report/say.h"

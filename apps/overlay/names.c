@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "apps/overlay/chord.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define NAMES_MAGIC "blyrost1"
 

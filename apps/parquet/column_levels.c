@@ -12,7 +12,7 @@
  * nested columns are like flat ones.
  */
 #include "apps/parquet/parquet.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 struct stream {
     const unsigned char *at, *end;

@@ -12,7 +12,7 @@
  * a page in PLAIN.
  */
 #include "apps/parquet/parquet.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define TEXT_BATCH 256   /* byte arrays handed on at a time */
 #define NUMBER_BATCH 512 /* numbers */

@@ -5,7 +5,7 @@
  */
 #include "apps/passwords/hash.h"
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/sums.h"
 #include "io/utf8.h"
 

@@ -11,7 +11,7 @@
 
 #include "apps/redis/lane.h"
 #include "apps/redis/upload.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "report/say.h"
 
 #define CHUNK_BYTES ((size_t)4 << 20)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "apps/seal/seal.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/folders.h"
 #include "io/hex.h"

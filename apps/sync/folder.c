@@ -16,7 +16,7 @@
 
 #include "apps/sync/set.h"
 #include "apps/sync/store.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/folders.h"
 #include "io/ordered.h"

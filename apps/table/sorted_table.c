@@ -12,7 +12,7 @@
 
 #include "apps/table/sorted_table.h"
 #include "io/filters.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/varint.h"
 
 #define BLOCK_BYTES ((size_t)4096)

@@ -11,7 +11,7 @@
 #include <bloomery.h>
 
 #include "apps/traffic/packet.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 bool key_choose(const char *text, struct key_choice *out)
 {

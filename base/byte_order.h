@@ -3,8 +3,8 @@
  *
  * Where nbytes is a literal, each is one or two instructions.
  */
-#ifndef BLY_IO_BYTE_ORDER_H
-#define BLY_IO_BYTE_ORDER_H
+#ifndef BLY_BASE_BYTE_ORDER_H
+#define BLY_BASE_BYTE_ORDER_H
 
 #include <stdint.h>
 #include <string.h>
