@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "apps/join/joining.h"
+#include "apps/join/join_state.h"
 #include "apps/join/wire.h"
 #include "base/byte_order.h"
 #include "io/files.h"
