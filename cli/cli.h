@@ -248,9 +248,8 @@ void help_schema(void);
  * candidates, as complete.c says. */
 void complete(FILE *to, const struct list *words);
 
-/* The script that lets a shell ask for that: YES, or TROUBLE where there is
- * none for it. */
-int completion_script(const char *shell);
+/* Print the script that lets a shell ask for that: bash, zsh, fish. */
+int completion_script(unsigned shell);
 
 /* fail() with an unknown command's name and the nearest that exists. */
 int fail_command(const char *name);

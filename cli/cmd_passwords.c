@@ -9,7 +9,7 @@ static struct passwords_args passwords_args;
 
 #define PASSWORDS_LIST                                                         \
     OPTION(                                                                    \
-        "list", 0, OPT_TEXT, &passwords_args.list, "sha1|ntlm",                \
+        "list", 0, OPT_CHOICE, &passwords_args.list, "sha1|ntlm",              \
         "the hash that the list is made of; sha1 if not given, and for check " \
         "what the filter says")
 #define PASSWORDS_BUILD_CHECK                                                  \

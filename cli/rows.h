@@ -117,7 +117,7 @@
            "\"no\" is only likely (kind generalized); other kinds miss none")
 
 #define CUTTING_OPTIONS(c)                                      \
-    OPTION("unit", 'u', OPT_TEXT, &(c).unit, "word|char",       \
+    OPTION("unit", 'u', OPT_CHOICE, &(c).unit, "word|char",     \
            "shingles of words (word, the default) or of bytes " \
            "(char), for scripts without blanks"),               \
         OPTION("size", 0, OPT_POSITIVE, &(c).size, "N",         \

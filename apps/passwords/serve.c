@@ -171,7 +171,7 @@ int passwords_serve(const struct passwords_args *args,
         .ctx = &s,
         .fd = -1,
     };
-    const unsigned which = hash_named(args->list);
+    const unsigned which = args->list;
     int status = TROUBLE;
     if (operands->n > 1)
         fail("one mirror is served, and with --ntlm-mirror one of NTLM hashes "
