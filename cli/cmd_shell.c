@@ -149,7 +149,7 @@ static void run_command(const struct typed *t, const struct list *words)
     int status;
     if (options_parse(c, argc, (char **)(void *)argv, &operands, &status)) {
         if (t->filter && lacks_keys(c, &operands))
-            status = fail("which keys? right: %s KEY..., or %s -f FILE",
+            status = fail("no keys are given; usage: %s KEY..., or %s -f FILE",
                           c->name, c->name);
         else
             status = c->run(&operands);
@@ -321,7 +321,7 @@ static int shell_run(struct list *operands)
     if (operands->n != 1)
         return operands->n
                    ? fail("one filter at a time, not '%s'", operands->at[1])
-                   : fail("which filter? right: bloomery shell FILTER; "
+                   : fail("no filter is given; usage: bloomery shell FILTER; "
                           "bloomery build makes one");
     /* An operand, wherever it is put. */
     char *path = NULL;

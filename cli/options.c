@@ -25,7 +25,7 @@ static const char *option_word(size_t i, const void *ctx)
 static const struct {
     const char *command;
     char letter;
-    const char *right;
+    const char *use;
 } gone[] = {
     { "basket", 'c', "--min-count" }, { "basket", 'k', "--components" },
     { "basket", 'r', "--recall" },    { "basket", 't', "-T, --threshold" },
@@ -45,8 +45,8 @@ static int unknown_option(const struct command *c, const char *word)
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
         if (gone[i].letter == word[1] && strcmp(gone[i].command, c->name) == 0)
             return fail("-%c is no longer an option here: a letter means the "
-                        "same in all commands; right: %s",
-                        word[1], gone[i].right);
+                        "same in all commands; use %s",
+                        word[1], gone[i].use);
     size_t n = 0;
     while (c->options[n].name)
         n++;
@@ -75,8 +75,8 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
     case OPT_POSITIVE: {
         uint64_t value;
         if (!bly_parse_count(text, &value)) {
-            fail("%s '%s': not a whole number below 2^64 (right: 5000, 10M, "
-                 "1e6, 64MiB)",
+            fail("%s '%s': not a whole number below 2^64 (try 5000, 10M, 1e6, "
+                 "64MiB)",
                  given, text);
             return false;
         }
@@ -90,7 +90,7 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
     case OPT_RATE: {
         double value;
         if (!bly_parse_real(text, &value) || !(value > 0 && value < 1)) {
-            fail("%s '%s': not a rate above 0 and below 1 (right: 1%%, 0.001)",
+            fail("%s '%s': not a rate above 0 and below 1 (try 1%%, 0.001)",
                  given, text);
             return false;
         }
@@ -115,8 +115,7 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
     case OPT_WAIT:
         if (wait_limit(text))
             return true;
-        fail("%s '%s': not a number of seconds (right: 0, 0.5, 10)", given,
-             text);
+        fail("%s '%s': not a number of seconds (try 0, 0.5, 10)", given, text);
         return false;
     }
     return false;

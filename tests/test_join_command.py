@@ -235,7 +235,7 @@ def test_lines_without_a_key(bly, ok):
 
 def test_what_does_not_go_together(trouble):
     (trouble.path / "l").write_text("1\n")
-    trouble("join", "l", says="right: bloomery join LEFT RIGHT")
+    trouble("join", "l", says="usage: bloomery join LEFT RIGHT")
     trouble("join", "-", "-", says="cannot be both")
     trouble("join", "l", "nowhere", says=["nowhere", "No such file"])
     trouble("join", "--type", "outer", "l", "l", says="inner, left, semi or anti")

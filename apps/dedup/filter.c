@@ -77,9 +77,9 @@ static bool filter_fits(const struct dedup_options *o, const bly_filter *f,
     bly_stat(f, &s);
     if (s.seed == dedup_stream_seed(o))
         return true;
-    fail("%s: not made for %u bands of %u of these sketches; right: the "
-         "--bands, --threshold, --recall, --profile, --unit, --size, --k, "
-         "--family and --seed that it was made with, or a new file",
+    fail("%s: not made for %u bands of %u of these sketches; give the --bands, "
+         "--threshold, --recall, --profile, --unit, --size, --k, --family and "
+         "--seed that it was made with, or a new file",
          name, o->bands.bands, o->bands.rows);
     return false;
 }
@@ -144,7 +144,8 @@ int dedup_filtered(struct dedup_job *job, struct input *in)
 {
     const struct dedup_options *const o = job->opt;
     if (!o->output)
-        return fail("where to? right: -o OUT, or -o - for standard output");
+        return fail("nothing says where to write; use -o OUT, or -o - for "
+                    "standard output");
     if (o->pairs || o->clusters || o->removed || o->save_index || o->against)
         return fail("a filter knows no partners: --pairs, --clusters, "
                     "--removed, --save-index and --against need --index "

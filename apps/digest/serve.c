@@ -194,7 +194,7 @@ int digest_serve(const struct digest_args *args, struct list *operands)
     char why[512];
     bool idle;
     if (operands->n > 1)
-        return fail("one digest at a time; right: bloomery digest serve FILE");
+        return fail("one digest at a time; usage: bloomery digest serve FILE");
     file.path = operands->at[0];
     source = (struct digest_source){
         .refresh = file_refresh,

@@ -351,7 +351,7 @@ static int find_all(struct find_run *r)
     const bool tree = !how || strcmp(how, "tree") == 0;
     const bool ring = !how || strcmp(how, "ring") == 0;
     if (!near && !tree && !ring)
-        return fail("--how: %s; right: near, tree or ring", how);
+        return fail("--how: %s; expected near, tree or ring", how);
     if (!r->nplaces && !r->ring)
         return fail("whom to ask? Right: --at ADDRESS:PORT of a server, or "
                     "--ring of a member of a ring");
@@ -377,9 +377,9 @@ static bool take_tags(const struct list *words, size_t from, struct service *s)
     for (size_t i = from; i < words->n; i++)
         if (!strchr(words->at[i], '=') ||
             !service_tag(s, words->at[i], strlen(words->at[i])))
-            return !fail("%s: right: up to %d tags KEY=VALUE of at most %d "
-                         "bytes",
-                         words->at[i], SERVICE_TAGS, SERVICE_TAG);
+            return !fail(
+                "%s: expected up to %d tags KEY=VALUE of at most %d bytes",
+                words->at[i], SERVICE_TAGS, SERVICE_TAG);
     return true;
 }
 

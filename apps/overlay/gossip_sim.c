@@ -528,7 +528,7 @@ bool gossip_sim(const struct gossip_sim_spec *spec,
     if (spec->folder)
         w.all = doc_index_read(spec->folder, NULL, &same);
     if (spec->folder && w.all && w.all->ndocs < w.n - 1)
-        fail("%s: %zu documents; right: at least one for each of %u peers",
+        fail("%s: %zu documents; at least one is needed for each of %u peers",
              spec->folder, w.all->ndocs, w.n - 1);
     bool ok = spec->folder ? w.all && w.all->ndocs >= w.n - 1 : make_corpus(&w);
     if (ok && !world_peers(&w)) {

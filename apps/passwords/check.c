@@ -244,9 +244,9 @@ static bool find_hash(struct asking *a, const char *path)
         return a->which != NHASHES;
     }
     if (!bly_pair_of(a->f, HASHES_PAIR, &value))
-        return !fail("%s: does not say which hash of passwords it holds; "
-                     "right: a filter of bloomery passwords build, or --list "
-                     "sha1 or ntlm for one whose keys are the bytes of hashes",
+        return !fail("%s: does not say which hash of passwords it holds; use a "
+                     "filter of bloomery passwords build, or --list sha1 or "
+                     "ntlm for one whose keys are the bytes of hashes",
                      path);
     char name[16];
     snprintf(name, sizeof name, "%.*s", (int)(value.len & 15),

@@ -151,8 +151,8 @@ static redisReply *router_ask(struct router *r, unsigned slot,
         }
         if (to == NO_NODE) {
             router_fail(r,
-                        "slot %u: no server of the cluster has it, and so "
-                        "none has its keys; right: redis-cli --cluster fix",
+                        "slot %u: no server of the cluster has it, and so none "
+                        "has its keys; redis-cli --cluster fix mends that",
                         slot);
             return NULL;
         }

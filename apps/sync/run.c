@@ -206,7 +206,7 @@ static char *rsh_command(const struct sync_args *args, const char *peer,
     const char *const colon = strchr(peer, ':');
     struct block there = { 0 }, all = { 0 };
     if (!colon || colon == peer || !colon[1] || peer[0] == '-') {
-        fail("'%s' is no HOST:PATH", peer);
+        fail("'%s' is not of the form HOST:PATH", peer);
         return NULL;
     }
     char *const host = strndup(peer, (size_t)(colon - peer));

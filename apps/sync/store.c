@@ -405,7 +405,7 @@ static bool incoming_start(struct incoming *in, bool *skip, char why[SYNC_WHY])
 {
     const size_t n = strlen(in->path);
     if (!path_is_safe(in->path, n) || part_is(in->path))
-        return why_not(why, "that is no path below a folder");
+        return why_not(why, "that is not a path below a folder");
     in->old = file_at_path(in->set, in->path);
     if (in->old && in->set->form == SYNC_OBJECTS) {
         *skip = true; /* its name stands for its contents */

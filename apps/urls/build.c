@@ -67,7 +67,7 @@ struct sizing urls_sizing(const struct sizing *given)
 unsigned urls_width(uint64_t prefix_bytes)
 {
     if (prefix_bytes && (prefix_bytes < 2 || prefix_bytes > 8)) {
-        fail("--prefix-bytes: 2 to 8 are right; a list of whole hashes is no "
+        fail("--prefix-bytes: expected 2 to 8; a list of whole hashes is no "
              "shorter than the hashes");
         return 0;
     }
@@ -190,7 +190,7 @@ static bool allow_save(const char *output, const struct text_set *allow,
     if (!allow->n)
         return true;
     if (is_stdout(output)) {
-        fail("a list with exceptions is two files; right: -o FILE");
+        fail("a list with exceptions is two files; use -o FILE");
         return false;
     }
     allow_name(output, allow, is->allow);

@@ -90,7 +90,7 @@ static int filter_init(PyObject *self, PyObject *args, PyObject *kwargs)
         return -1;
     if (bly_kind_named(s.spec.kind, &kind) && !(kind.can & BLY_CAN(ADD))) {
         PyErr_Format(PyExc_TypeError,
-                     "a %s filter is built at once from all its keys; right: "
+                     "a %s filter is built at once from all its keys; use "
                      "Filter.build(keys, kind='%s')",
                      kind.name, kind.name);
         py_spec_free(&s);

@@ -101,7 +101,7 @@ PyObject *py_path(PyObject *object)
     if (stat(PyBytes_AsString(path), &st) || !S_ISFIFO(st.st_mode))
         return path;
     PyObject *const text = PyUnicode_FromString(
-        "a pipe; right: a file, or from_bytes() and to_bytes()");
+        "a pipe; use a file, or from_bytes() and to_bytes()");
     if (text)
         raise_os(ESPIPE, text, path);
     Py_XDECREF(text);
