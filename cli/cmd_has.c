@@ -512,7 +512,7 @@ const struct command cmd_has = {
              "several files; -n adds the numbers of lines, and on a terminal "
              "the keys are coloured. With -r whole folders are read, each file "
              "in the order of names; compressed ones are unpacked, links are "
-             "not followed, and files that are no lists of lines (filters, "
+             "not followed, and files that are not lists of lines (filters, "
              "archives, anything with a NUL byte) are passed over. A file that "
              "cannot be read is named on standard error, and the next one "
              "follows.\n\n"
