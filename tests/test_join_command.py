@@ -242,7 +242,7 @@ def test_what_does_not_go_together(trouble):
     trouble("join", "--right", "2", "l", "l", says="--right needs")
     trouble("join", "--serve", "--remote", "x", "l", says="exclude each other")
     trouble("join", "--serve", "l", says="not the request of a join")
-    trouble("join", "-m", "10k", "l", "l", says="1 MB or more")
+    trouble("join", "-m", "10k", "l", "l", says="at least 1 MB")
     trouble("join", "-o", "l", "l", "l", says="l")
     trouble("join", "-k", "generalized", "l", "l", says="only likely")
     (trouble.path / "r").write_text(tsv(wide(1, 9000, 9)))
