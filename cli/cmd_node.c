@@ -1,7 +1,7 @@
 /*
  * cmd_node.c - a ring of processes that keeps files: bloomery node VERB ...
  */
-#include "apps/overlay/chord_files.h"
+#include "apps/node/chord_files.h"
 #include "cli/rows.h"
 
 static struct node_args node_args;

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/overlay/names.h"
+#include "apps/node/names.h"
 #include "wire/runtime.h"
-#include "apps/overlay/stored.h"
+#include "chord/chord_record.h"
 #include "io/hex.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "support.h"
 
 /* ------------------------------------------------------------------ the store

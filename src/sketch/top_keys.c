@@ -19,14 +19,14 @@
  *
  * The decay is HeavyKeeper's [1]: who comes rarely cannot hold a cell against
  * many, and decay^count falls so fast that a heavy key's cell hardly ever
- * loses. Two changes make it far more accurate at equal memory (bench/topk.c):
- * keys on the list are kept out of the cells, so that heavy ones need none and
- * their counts stay exact; and a key holds one cell of a cache line, the
- * lightest being the one to lose, instead of one in each of several rows. With
- * these the value of decay hardly matters any more: the lightest of eight is
- * rarely a heavy one. A count-min sketch with a heap, the usual alternative,
- * overestimates all that is light, and fills its list with lucky ones where
- * memory is short.
+ * loses. Two changes make it far more accurate at equal memory
+ * (bench/speed_topk.c): keys on the list are kept out of the cells, so that
+ * heavy ones need none and their counts stay exact; and a key holds one cell of
+ * a cache line, the lightest being the one to lose, instead of one in each of
+ * several rows. With these the value of decay hardly matters any more: the
+ * lightest of eight is rarely a heavy one. A count-min sketch with a heap, the
+ * usual alternative, overestimates all that is light, and fills its list with
+ * lucky ones where memory is short.
  *
  * Counts are at or below the truth but for two rare things: of a key that
  * joined late the units before it had a cell are missing; one stranger in 8000
@@ -53,7 +53,8 @@
 
 #define TOPK_FIRST_ROOM 16u
 
-/* Cells for a thousand keys of a million at Zipf 0.8 and more (bench/topk.c).
+/* Cells for a thousand keys of a million at Zipf 0.8 and more
+ * (bench/speed_topk.c).
  */
 #define TOPK_BYTES_A_KEY 128
 #define TOPK_LEAST_BYTES 4096
