@@ -31,6 +31,10 @@
 
 #define NAME_MOST CHORD_NAME_MOST
 
+/* A silent node is left out after 8 s and a few messages, by default: what can
+ * be done then is done. */
+#define USUAL_WAIT 15000
+
 struct node_file {
     const char *file;
     uint64_t bytes, blocks, copies;
@@ -81,8 +85,10 @@ static struct chord_client *client_open(const struct node_args *a,
             client_close(c);
             return NULL;
         }
-    if (c)
+    if (c) {
         c->nentries = a->at.n;
+        c->wait = a->wait ? a->wait : USUAL_WAIT;
+    }
     return c;
 }
 
@@ -521,11 +527,11 @@ int ring_node_ls(const struct node_args *args, const struct list *operands)
     (void)operands;
     int status = l ? YES : c ? fail("no memory for a list of files") : TROUBLE;
     bool done = false;
-    for (unsigned tries = 0; status == YES && !done && tries < 10; tries++) {
-        if (tries)
-            client_wait(tries);
+    if (status == YES)
+        attempts_begin(c);
+    for (unsigned tries = 0;
+         status == YES && !done && attempts_go_on(c, tries, 10); tries++)
         done = list_all(c, l);
-    }
     if (status == YES && !done)
         status = fail("it cannot be said what the ring has: %s", c->call.why);
     for (size_t i = 0; status == YES && i < l->n && !quiet; i++)

@@ -122,7 +122,8 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
         return;
     }
     if (!replica && copies < names_state(&n->names).least) {
-        say_error(d, FRAME_BUSY, "fewer copies than wanted were made");
+        say_error(d, names_alone(&n->names) ? FRAME_NOT_SOON : FRAME_BUSY,
+                  "fewer copies than wanted were made");
         return;
     }
     blob_number(&d->body, copies, 1);

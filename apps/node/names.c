@@ -183,6 +183,14 @@ struct names_state names_state(struct names *m)
     return s;
 }
 
+bool names_alone(struct names *m)
+{
+    pthread_mutex_lock(&m->wants);
+    const bool alone = m->alone;
+    pthread_mutex_unlock(&m->wants);
+    return alone;
+}
+
 bool names_roster(struct names *m, struct roster *out)
 {
     pthread_rwlock_rdlock(&m->lock);
@@ -527,6 +535,7 @@ static enum frame_error serve_who(struct names *m, struct body *b,
         blob_number(out, n, 1);
         for (size_t i = 0; i < n; i++)
             roster_put_entry(out, &now->roster.at[holders[i]]);
+        blob_number(out, names_alone(m), 1);
     }
     pthread_rwlock_unlock(&m->lock);
     *text = "it knows of no roster yet";

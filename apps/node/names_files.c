@@ -431,6 +431,11 @@ static enum frame_error serve_read(struct names *m, void *by, struct body *b,
         return e;
     pthread_mutex_lock(serial_of(m, digest));
     e = settle(m, by, &g, digest, &has, &r, text);
+    if (e == FRAME_BUSY && names_alone(m)) {
+        *text = "one of those who keep this name does not answer, and half of "
+                "the ring or more is silent: too few to go on without it";
+        e = FRAME_NOT_SOON;
+    }
     if (!e && has == HAS_IT && m->host->get(m->ctx, digest, &r, &data)) {
         *text = "it cannot be read at the moment";
         e = FRAME_BUSY;
@@ -492,7 +497,7 @@ static enum frame_error serve_write(struct names *m, void *by, struct body *b,
     const size_t least = names_state(m).least;
     if (g.n < least) {
         *text = "there are fewer nodes than --least-copies; start more of them";
-        return FRAME_BUSY;
+        return FRAME_NOT_SOON;
     }
     r.writer = g.epoch << 32 | (r.writer & UINT32_MAX);
     pthread_mutex_lock(serial_of(m, r.digest));

@@ -548,7 +548,8 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
     }
     /* Fewer than a majority cannot decide that anyway; if they are no longer
      * cut off by the time they ask, they must not try. */
-    if (next->n < roster_majority(r)) {
+    const bool alone = next->n < roster_majority(r);
+    if (alone) {
         *next = *r;
         next->epoch = r->epoch + 1;
         silent = 0;
@@ -557,6 +558,7 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
     const bool turn = first < r->n && r->at[first].who == m->self.who;
     const bool now_anyway = tick_random(m) % (2 * r->n) == 0;
     pthread_mutex_lock(&m->wants);
+    m->alone = alone;
     bool asked = m->ncoming || m->ngoing;
     for (unsigned i = 0; i < m->ncoming; i++) {
         const unsigned at = roster_find(r, m->coming[i].who);
@@ -634,6 +636,9 @@ void names_tick(struct names *m, void *by, const struct address *entries,
     const unsigned self = roster_find(r, m->self.who);
     const bool in = self < r->n;
     if (!in) {
+        pthread_mutex_lock(&m->wants);
+        m->alone = false; /* nobody asks for its vote */
+        pthread_mutex_unlock(&m->wants);
         come_in(m, by, r, entries, nentries);
     } else if (!address_equal(&r->at[self].address, &m->self.address) ||
                r->at[self].vnodes != m->self.vnodes) {

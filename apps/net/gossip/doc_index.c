@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/table.h"
 #include "io/folders.h"
 #include "io/source.h"
 #include "io/text_words.h"
@@ -191,6 +192,12 @@ struct doc_words {
     uint64_t *slots; /* of the table: number in `words` and one */
 };
 
+/* Who writes documents knows the hashes of words, but not their places. */
+static size_t word_slot(uint64_t word, size_t room)
+{
+    return table_hash(&word, sizeof word) & (2 * room - 1);
+}
+
 static bool doc_grow(struct doc_words *d)
 {
     const size_t room = d->room ? 2 * d->room : 1024;
@@ -209,7 +216,7 @@ static bool doc_grow(struct doc_words *d)
     d->slots = slots;
     d->room = room;
     for (size_t i = 0; i < d->n; i++) {
-        size_t at = d->words[i] & (2 * room - 1);
+        size_t at = word_slot(d->words[i], room);
         while (slots[at])
             at = (at + 1) & (2 * room - 1);
         slots[at] = i + 1;
@@ -225,7 +232,7 @@ static bool doc_word(void *ctx, bly_bytes word)
     if (d->n == d->room && !doc_grow(d))
         return false;
     const uint64_t hash = word_hash(word);
-    size_t at = hash & (2 * d->room - 1);
+    size_t at = word_slot(hash, d->room);
     while (d->slots[at] && d->words[d->slots[at] - 1] != hash)
         at = (at + 1) & (2 * d->room - 1);
     if (!d->slots[at]) {
