@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "apps/net/experiment.h"
-#include "apps/net/find.h"
+#include "workbench/sim/experiment.h"
+#include "apps/net/find/find.h"
 #include "apps/net/receive.h"
-#include "apps/overlay/gossip_node.h"
-#include "cli/net_gossip.h"
+#include "apps/net/gossip/gossip_node.h"
+#include "workbench/sim/net_gossip.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 #include "workbench/plot.h"
@@ -281,7 +281,7 @@ static const struct opt net_peers_options[] = {
 static bool spec_of(const struct experiment *e, struct net_spec *out)
 {
     if (sim_args.bits > 256 || sim_args.bits % 64)
-        return !fail("--bits: %llu; right: 64, 128, 192 or 256",
+        return !fail("--bits: %llu; expected 64, 128, 192 or 256",
                      (unsigned long long)sim_args.bits);
     if (sim_args.k0 && sim_args.plain)
         return !fail("--clear has no meaning with --plain");

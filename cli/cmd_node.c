@@ -1,7 +1,7 @@
 /*
  * cmd_node.c - a ring of processes that keeps files: bloomery node VERB ...
  */
-#include "apps/overlay/chord_files.h"
+#include "apps/node/chord_files.h"
 #include "cli/rows.h"
 
 static struct node_args node_args;
@@ -30,6 +30,11 @@ static struct node_args node_args;
 #define NODE_AT                                              \
     OPTION("at", 0, OPT_LIST, &node_args.at, "ADDRESS:PORT", \
            "a member of the ring; may be repeated")
+
+#define NODE_WAIT                                                              \
+    OPTION("wait", 0, OPT_POSITIVE, &node_args.wait, "MS",                     \
+           "how long to try before it is said that something cannot be done; " \
+           "15000 if not given")
 
 static const struct opt node_run_options[] = {
     { "listen", 0, OPT_TEXT, &node_args.listen, "ADDRESS:PORT",
@@ -63,6 +68,7 @@ static const struct opt node_put_options[] = {
     { "as", 0, OPT_TEXT, &node_args.as, "NAME",
       "the name on the ring, if it is not that of the file" },
     NODE_RING,
+    NODE_WAIT,
     QUIET_ERRORS,
     JSON_OPTION(node_args),
     { 0 },
@@ -73,6 +79,7 @@ static const struct opt node_get_options[] = {
     { "output", 'o', OPT_TEXT, &node_args.output, "FILE",
       "the file to write; standard output if not given" },
     NODE_RING,
+    NODE_WAIT,
     QUIET_ERRORS,
     JSON_OPTION(node_args),
     { 0 },
@@ -80,6 +87,10 @@ static const struct opt node_get_options[] = {
 
 static const struct opt node_client_options[] = {
     NODE_AT, NODE_RING, QUIET_ERRORS, JSON_OPTION(node_args), { 0 },
+};
+
+static const struct opt node_file_options[] = {
+    NODE_AT, NODE_RING, NODE_WAIT, QUIET_ERRORS, JSON_OPTION(node_args), { 0 },
 };
 
 static const struct opt node_key_options[] = {
@@ -161,12 +172,12 @@ static const struct verb node_verbs[] = {
     { .name = "rm",
       .operands = "NAME...",
       .summary = "remove files",
-      .options = node_client_options,
+      .options = node_file_options,
       .run = run_ring_node_rm },
     { .name = "ls",
       .operands = "",
       .summary = "list files",
-      .options = node_client_options,
+      .options = node_file_options,
       .reports = NODE_FILES,
       .run = run_ring_node_ls },
     { .name = "status",

@@ -3,7 +3,7 @@
  */
 #include "apps/passwords/passwords.h"
 #include "cli/rows.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 
 static struct passwords_args passwords_args;
 
@@ -37,8 +37,8 @@ static const struct opt passwords_build_options[] = {
       "folder for a temporary file with what does not fit into --max-memory" },
     SKIP_BAD_OPTION(passwords_args.keys),
     FLAG("crlf", 0, passwords_args.keys.select.crlf,
-         "a carriage return at the end is no part of a word, which is so "
-         "anyway unless --null is given"),
+         "a carriage return at the end does not belong to a word; without "
+         "--null this is so anyway"),
     PASSWORDS_BUILD_CHECK,
     BINARY_OPTION,
     THREADS_OPTION(passwords_args.threads),

@@ -290,7 +290,7 @@ static const struct verb traffic_verbs[] = {
           "status "
           "is 2.\n\n"
           "Bytes are those of whole packets on the wire, also where only their "
-          "beginnings were captured. Packets that are no IP, that were "
+          "beginnings were captured. Packets that are not IP, that were "
           "captured "
           "too short for the key, or whose lengths contradict each other are "
           "counted in the summary. A fragment that is not the first has no "
