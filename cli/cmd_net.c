@@ -177,8 +177,7 @@ static const struct old_verb net_verbs[] = {
     { "peers", "--at ADDRESS:PORT", 0, " at key-file quiet json " },
 };
 
-/* ---------------------------------------------------------------- simulation
- */
+/* --------------------------------------------------------------- simulation */
 
 static bool start_of(const char *word, unsigned *out)
 {

@@ -156,8 +156,7 @@ enum file_made file_make(int at, const char *path, const char *shown,
     return made;
 }
 
-/* -------------------------------------------------------------- below a folder
- */
+/* ----------------------------------------------------------- below a folder */
 
 bool path_stays_below(const char *path, size_t n)
 {
@@ -257,8 +256,7 @@ enum file_made file_make_below(int root, const char *path, const char *shown,
     return result;
 }
 
-/* -------------------------------------------------------------------- secrets
- */
+/* ------------------------------------------------------------------ secrets */
 
 static bly_status put_text(const void *what, bly_put *put, void *ctx)
 {

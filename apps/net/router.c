@@ -184,8 +184,7 @@ bly_status router_face(const struct router_args *args,
     return st;
 }
 
-/* ---------------------------------------------------------------- interfaces
- */
+/* --------------------------------------------------------------- interfaces */
 
 static int no_right(const char *what, int error)
 {

@@ -49,8 +49,7 @@ const struct field node_file_fields[] = {
     { 0 },
 };
 
-/* ------------------------------------------------------------------ arguments
- */
+/* ---------------------------------------------------------------- arguments */
 
 static bool take_params(const struct node_args *a, struct chord_params *p)
 {
@@ -101,8 +100,7 @@ static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
     return true;
 }
 
-/* ------------------------------------------------------------------ manifests
- */
+/* ---------------------------------------------------------------- manifests */
 
 struct manifest {
     char name[NAME_MOST + 1];
@@ -129,8 +127,7 @@ static bool manifest_read(const unsigned char *bytes, size_t n,
            strlen(m->name) == nname;
 }
 
-/* ------------------------------------------------------------------------- put
- */
+/* ---------------------------------------------------------------------- put */
 
 static int put_blocks(struct chord_client *c, int fd, const char *path,
                       struct blob *digests, struct node_file *out)
@@ -258,8 +255,7 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* ------------------------------------------------------------------------- get
- */
+/* ---------------------------------------------------------------------- get */
 
 /* The manifest of a name: YES, NO if there is none, TROUBLE with the reason
  * printed. */
@@ -357,8 +353,7 @@ int ring_node_get(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* -------------------------------------------------------------------------- rm
- */
+/* ----------------------------------------------------------------------- rm */
 
 static int remove_file(struct chord_client *c, const char *name)
 {
@@ -400,8 +395,7 @@ int ring_node_rm(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* ------------------------------------------------------------ round the ring
- */
+/* ----------------------------------------------------------- round the ring */
 
 typedef bool member_fn(struct chord_client *c, struct chord_peer at,
                        struct chord_peer pred, void *ctx);

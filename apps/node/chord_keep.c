@@ -21,8 +21,7 @@
 
 #include "apps/node/chord_node.h"
 
-/* ------------------------------------------------------------------ answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static void say_error(struct done *d, enum frame_error e, const char *text)
 {
@@ -196,8 +195,7 @@ void node_serve(struct node *n, struct chord_client *c, struct work *w,
     }
 }
 
-/* ------------------------------------------------------------------- exchange
- */
+/* ----------------------------------------------------------------- exchange */
 
 struct keeping {
     struct node *n;
@@ -324,8 +322,7 @@ static bool exchange(struct keeping *k, unsigned v, size_t holders_wanted)
     return ok;
 }
 
-/* --------------------------------------------------------------------- strays
- */
+/* ------------------------------------------------------------------- strays */
 
 /* A record of which another process is the owner: drop it if it is not this
  * node's to keep, and all who have to hold it do. */
@@ -396,8 +393,7 @@ static void settle_strays(struct keeping *k)
     } while (n == CLIENT_LIST && !keeper_ends(k->n));
 }
 
-/* ------------------------------------------------------------------ the thread
- */
+/* --------------------------------------------------------------- the thread */
 
 /* Until the next period, or somebody says that something has changed. */
 static void keeper_waits(struct node *n)

@@ -62,8 +62,7 @@ void names_free(struct names *m)
         pthread_mutex_destroy(&m->serial[i]);
 }
 
-/* -------------------------------------------------------------------- epochs
- */
+/* ------------------------------------------------------------------- epochs */
 
 struct names_epoch *names_now(const struct names *m)
 {
@@ -201,8 +200,7 @@ bool names_roster(struct names *m, struct roster *out)
     return now != NULL;
 }
 
-/* -------------------------------------------------------------------- saving
- */
+/* ------------------------------------------------------------------- saving */
 
 static void put_ballot(struct blob *b, struct names_ballot x)
 {
@@ -300,8 +298,7 @@ const char *names_load(struct names *m, const void *bytes, size_t n)
     return b.bad || b.n != 4 ? damaged : NULL;
 }
 
-/* -------------------------------------------------------------- asking others
- */
+/* ------------------------------------------------------------ asking others */
 
 void names_begin(struct names *m, struct blob *q)
 {
@@ -409,8 +406,7 @@ bool names_teach(struct names *m, void *by, const struct roster_entry *e,
     return !names_ask(m, by, &e->address, NAMES_LEARN, &q, &f);
 }
 
-/* ------------------------------------------------------------------ answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static void serve_ping(struct names *m, struct body *b, struct blob *out)
 {

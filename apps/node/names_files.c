@@ -79,8 +79,7 @@ static void unsettle(struct names *m)
     pthread_mutex_unlock(&m->wants);
 }
 
-/* ------------------------------------------------------------------- a holder
- */
+/* ----------------------------------------------------------------- a holder */
 
 static enum frame_error put_error(enum store_result r, const char **text)
 {
@@ -240,8 +239,7 @@ static enum frame_error serve_names(struct names *m, struct body *b,
     return (enum frame_error)0;
 }
 
-/* ------------------------------------------------------------------ a primary
- */
+/* ---------------------------------------------------------------- a primary */
 
 /* What became of copies. They are counted by identities, not by connections. */
 struct giving {
@@ -553,9 +551,7 @@ enum frame_error names_serve_files(struct names *m, void *by, uint8_t type,
     }
 }
 
-/* ------------------------------------------------------------------- now and
- * then
- */
+/* ------------------------------------------------------------- now and then */
 
 /* Have the primary of a name settle it: what it has then. */
 static enum frame_error read_there(struct names *m, void *by,

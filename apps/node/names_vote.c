@@ -84,8 +84,7 @@ enum frame_error names_serve_vote(struct names *m, struct body *b,
     return saved ? (enum frame_error)0 : FRAME_FULL;
 }
 
-/* ------------------------------------------------------------------ proposing
- */
+/* ---------------------------------------------------------------- proposing */
 
 struct proposal {
     struct names *m;

@@ -162,8 +162,7 @@ static unsigned roles_of(const struct deriving *d, const struct affix *p,
     return as;
 }
 
-/* --------------------------------------------------------------- two affixes
- */
+/* -------------------------------------------------------------- two affixes */
 
 /* May prefix p meet suffix s on this root? One of them may bring the flag of
  * the other. */

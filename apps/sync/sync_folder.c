@@ -72,8 +72,7 @@ void content_end(struct content *c, uint64_t hash[2])
     c->piece = NULL;
 }
 
-/* --------------------------------------------------------------------- paths
- */
+/* -------------------------------------------------------------------- paths */
 
 bool path_is_safe(const char *path, size_t n)
 {

@@ -70,8 +70,7 @@ bool part_is(const char *path)
     return !strncmp(slash ? slash + 1 : path, PART, strlen(PART));
 }
 
-/* --------------------------------------------------------------------- paths
- */
+/* -------------------------------------------------------------------- paths */
 
 /* The folder of the set, opened. -1: errno. */
 static int root_of(const struct sync_set *set, bool make)

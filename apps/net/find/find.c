@@ -74,8 +74,7 @@ struct find_run {
     struct service rows[SERVICE_ANSWERS]; /* printed */
 };
 
-/* --------------------------------------------------------------------- set-up
- */
+/* ------------------------------------------------------------------- set-up */
 
 static bool find_open(struct find_run *r, const struct find_args *args,
                       const struct list *at)
@@ -144,8 +143,7 @@ static size_t tag_members(struct chord_client *c, const char *tag,
     return 1 + n;
 }
 
-/* ------------------------------------------------------------------- looking
- */
+/* ------------------------------------------------------------------ looking */
 
 static uint32_t place_of(struct find_run *r, const struct address *at)
 {
@@ -397,8 +395,7 @@ int net_find(const struct find_args *args, const struct list *tags)
     return status;
 }
 
-/* ----------------------------------------------------------------- announcing
- */
+/* --------------------------------------------------------------- announcing */
 
 static volatile sig_atomic_t announce_ends;
 
@@ -493,8 +490,7 @@ int net_announce(const struct find_args *args, const struct list *words)
     return status;
 }
 
-/* --------------------------------------------------------------------- status
- */
+/* ------------------------------------------------------------------- status */
 
 int net_node_status(const struct find_args *args, const char *address)
 {

@@ -11,8 +11,7 @@
 #define GOSSIP_BACKOFF 6 /* doublings of the wait for one that is silent */
 #define TRIES 16         /* to find somebody to talk to */
 
-/* -------------------------------------------------------------- the directory
- */
+/* ------------------------------------------------------------ the directory */
 
 static uint64_t mixed(uint64_t x)
 {
@@ -184,8 +183,7 @@ void gossip_message_free(struct gossip_message *m)
     *m = (struct gossip_message){ 0 };
 }
 
-/* --------------------------------------------------------------------- asking
- */
+/* ------------------------------------------------------------------- asking */
 
 static void asked_end(struct gossip_asked *a)
 {
@@ -330,8 +328,7 @@ static void fetch_newer(struct gossip *g, const struct address *from,
     gossip_ask(g, from, &m);
 }
 
-/* ------------------------------------------------------------------- answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static void answer_rumours(struct gossip *g, const struct gossip_message *q,
                            struct gossip_message *a)
@@ -419,8 +416,7 @@ bool gossip_question(struct gossip *g, const struct gossip_message *q,
     }
 }
 
-/* --------------------------------------------------------------------- answers
- */
+/* ------------------------------------------------------------------ answers */
 
 static void rumours_told(struct gossip *g, const struct gossip_asked *a,
                          uint64_t knew)
@@ -525,8 +521,7 @@ void gossip_silent(struct gossip *g, uint32_t request, uint64_t now)
         entry_summary(g, e, NULL);
 }
 
-/* ----------------------------------------------------------------- own events
- */
+/* --------------------------------------------------------------- own events */
 
 bool gossip_init(struct gossip *g, const struct gossip_rules *rules,
                  const struct gossip_host *host, void *ctx,

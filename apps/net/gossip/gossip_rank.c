@@ -9,8 +9,7 @@
 
 #include "io/text_words.h"
 
-/* ---------------------------------------------------------------------- words
- */
+/* -------------------------------------------------------------------- words */
 
 uint64_t word_hash(bly_bytes word)
 {
@@ -55,8 +54,7 @@ double found_score(const struct query *q, const struct found *f)
     return f->words ? sum / sqrt((double)f->words) : 0;
 }
 
-/* ---------------------------------------------------------------------- peers
- */
+/* -------------------------------------------------------------------- peers */
 
 static int by_rank(const void *a, const void *b)
 {
