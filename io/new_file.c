@@ -5,8 +5,8 @@
  * come from somebody else. The bytes go to a file without a name (O_TMPFILE) in
  * the folder where it belongs. When they are on disk, linkat() gives it the
  * name, which fails if anything has that name, even a symbolic link that leads
- * nowhere. So nobody can have the bytes written somewhere else, not even
- * between a look and a write.
+ * nowhere. So nobody can divert the bytes, not even between the check and the
+ * write.
  *
  * Where the file system has no files without a name, or where there is no
  * /proc, the file has its name from the start (O_EXCL) and is removed if it

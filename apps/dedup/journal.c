@@ -144,7 +144,7 @@ bool dedup_journal_write(struct dedup_job *job, const struct dedup_journal *j,
     return ok || dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
-/* Anybody can make a sum that is right: places must be places. */
+/* A checksum can be forged, so offsets are checked as well. */
 static bool part_sane(const struct dedup_part *p)
 {
     uint64_t before = 0;

@@ -223,7 +223,7 @@ static bool look_near(struct find_run *r)
     seek_start(&s, 0, 4 * SERVICE_TAGS);
     do {
         size_t n = 0;
-        /* Who does not answer, or lies, is a dead end. */
+        /* A server that does not answer, or lies, is a dead end. */
         const bool said = look_place(r, at);
         if (said && look_print(r, &r->places[at], "near", s.hops))
             return true;
@@ -312,8 +312,8 @@ static bool first_answers(struct find_run *r)
     return true;
 }
 
-/* Nobody that answered has it. That nobody has it is known only if all who may
- * have it answered. */
+/* None of those that answered has it. Only if all that may have it answered is
+ * it certain that nobody does. */
 static int find_none(const struct find_run *r)
 {
     char text[ADDRESS_TEXT], some[4 * ADDRESS_TEXT] = "";

@@ -168,7 +168,7 @@ static unsigned slower(unsigned silent)
     return silent > 5 ? FINDER_SLOWEST : (1u << silent) - 1;
 }
 
-/* Who came by itself and says nothing any more is no neighbour. */
+/* A neighbour that introduced itself and has fallen silent is dropped. */
 static void forget_links(struct finder *f)
 {
     bly_link known;

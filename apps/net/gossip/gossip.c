@@ -384,7 +384,7 @@ static bool answer_fetch(const struct gossip *g, const struct gossip_message *q,
     return true;
 }
 
-/* Whoever speaks is there. */
+/* A peer that sends something is alive. */
 static void heard(struct gossip *g, const struct address *a)
 {
     struct gossip_entry *const e = entry_at(g, a);

@@ -203,7 +203,7 @@ void search_took(struct search *s, uint32_t which, const struct found *at,
         }
         free(s->group[k].at);
         s->silent += s->group[k].silent;
-        /* Who is silent says nothing about who comes next. */
+        /* A silent peer says nothing about those that come next. */
         s->vain = any ? 0 : s->vain + !s->group[k].silent;
         memset(&s->group[k], 0, sizeof s->group[k]);
         s->due++;
