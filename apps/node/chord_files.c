@@ -31,8 +31,8 @@
 
 #define NAME_MOST CHORD_NAME_MOST
 
-/* A silent node is left out after 8 s and a few messages, by default: what can
- * be done then is done. */
+/* By default a silent node is left out after 8 s and a few messages; waiting
+ * longer than that changes nothing. */
 #define USUAL_WAIT 15000
 
 struct node_file {
@@ -64,8 +64,8 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
     return true;
 }
 
-/* A client that the caller closes, and whose secret outlives it; NULL, after
- * printing the reason. There is none that is half open. */
+/* A client, which the caller closes and whose secret outlives it; NULL, after
+ * printing the reason. A client is open as a whole or not at all. */
 static struct chord_client *client_open(const struct node_args *a,
                                         struct secure_secret *secret)
 {
@@ -411,7 +411,7 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
     const uint64_t first = at.id;
     for (unsigned steps = 0; steps < BOOK_MOST; steps++) {
         if (!client_state(c, at, &m)) {
-            /* Gone since: whoever owns its place now. */
+            /* It has gone since: ask whoever owns its place now. */
             if (steps && client_owner(c, at.id, &f) && f.owner.id != at.id) {
                 at = f.owner;
                 continue;
@@ -499,7 +499,7 @@ static bool list_process(struct chord_client *c, struct listing *l,
     }
 }
 
-/* All files; false if somebody did not answer, or who keeps what has changed
+/* All files; false if somebody did not answer, or if the holders have changed
  * meanwhile. */
 static bool list_all(struct chord_client *c, struct listing *l)
 {

@@ -80,7 +80,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     const bool replica = (body_number(b, 1) & CHORD_REPLICA) != 0;
     stored_take(b, &r);
     r.nbytes = (uint32_t)b->n;
-    /* Names have versions, and ways of their own. */
+    /* Names have versions and are kept elsewhere (chord_names.c). */
     if (b->bad || b->n > STORE_MOST || r.flags || !stored_genuine(&r, b->at)) {
         say_error(d, FRAME_WRONG,
                   "a block that is none, or differs from its digest");
@@ -277,7 +277,7 @@ static bool exchange_with(struct keeping *k, struct chord_peer p, uint64_t a,
         const bool more_there = nt == CLIENT_LIST;
         while (h < nh || t < (size_t)nt) {
             int order = h == nh ? 1 : t == (size_t)nt ? -1 : 0;
-            /* Past the end of a full page nothing is known yet. */
+            /* Nothing is known yet about ids past the end of a full page. */
             if ((order > 0 && more_here) || (order < 0 && more_there))
                 break;
             if (!order) {

@@ -136,7 +136,7 @@ static void node_found(struct chord *m, const struct chord_found *f)
     (void)f; /* the loop looks nothing up itself */
 }
 
-/* Somebody to join through, in turn. */
+/* The next address to join through, in turn. */
 static struct chord_peer an_entry(struct node *n)
 {
     const size_t i = n->next_entry++ % n->spec.nentries;
@@ -169,8 +169,8 @@ static void mark_used(void *used, struct chord_peer p)
     ((bool *)used)[p.at] = true;
 }
 
-/* Peers name peers, and who lies names many: what no member's state names is
- * forgotten before the book is full. */
+/* Peers name other peers, and a liar may name any number: entries that no
+ * member's state mentions are dropped before the book is full. */
 static void tidy_book(struct node *n)
 {
     struct book *const b = &n->book;
@@ -251,7 +251,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
                        "that member is not here");
         return;
     }
-    /* Whoever speaks for a node must be it. */
+    /* A message that speaks for a node must come from that node. */
     if ((m.type == CHORD_NOTIFY || m.type == CHORD_LEAVING) &&
         (!m.npeers || m.npeers > 2 || !m.peers[0].at ||
          m.peers[0].id != from.id)) {

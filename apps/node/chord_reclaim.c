@@ -238,7 +238,7 @@ static void find_unused(struct reclaiming *r, uint64_t before)
     free(list);
 }
 
-/* Another has found it unused, too, and drops it. */
+/* Another holder has found it unused too, and drops it. */
 static bool drop_there(struct reclaiming *r, struct chord_peer p,
                        const unsigned char *digest)
 {

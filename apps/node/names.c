@@ -115,7 +115,8 @@ static bool adopt(struct names *m, const struct roster *r)
     struct names_epoch *const e = epoch_new(r);
     if (!e)
         return false;
-    /* Too far behind to know what was between: its past is of no use. */
+    /* It is too far behind to know what happened in between, so its past is of
+     * no use. */
     while (now && r->epoch != now->roster.epoch + 1 && m->npast)
         epoch_free(m->past[--m->npast]);
     epoch_push(m, e);
@@ -555,7 +556,8 @@ enum frame_error names_serve(struct names *m, void *by, uint8_t type,
     if (!mine)
         return FRAME_REFUSED;
     *text = "its names are those of another ring";
-    /* Clients know of no lineage, and who joins has none yet. */
+    /* Clients do not know about lineages, and a process that is joining has
+     * none yet. */
     if (lineage != mine &&
         (lineage || (!any && type != NAMES_ADMIT && type != NAMES_HISTORY)))
         return FRAME_REFUSED;

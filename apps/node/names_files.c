@@ -506,7 +506,7 @@ static enum frame_error serve_write(struct names *m, void *by, struct body *b,
     if (has != HAS_IT)
         old.counter = old.writer = 0;
     if (e == FRAME_DAMAGED && over_damage && damaged < UINT64_MAX - 1) {
-        /* Nobody can read it: what was there is written over. */
+        /* Nobody can read it, so it is overwritten. */
         e = (enum frame_error)0;
         before = old.counter = damaged;
     }
@@ -589,7 +589,7 @@ static bool offer_name(struct names *m, void *by, const struct group *g,
         return true;
     unsigned char *data = NULL;
     if (m->host->get(m->ctx, r->digest, &mine, &data))
-        return true; /* damaged: there is nothing to offer */
+        return true; /* damaged: there is nothing to give */
     struct blob q = { 0 };
     struct frame f;
     names_begin(m, &q);

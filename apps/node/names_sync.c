@@ -478,7 +478,7 @@ bool names_is_silent(const struct names *m, uint64_t who)
     return false;
 }
 
-/* The silent of the last roster are so in the next. */
+/* Those that were silent in the last roster start out silent in the next. */
 static void carry_over(struct names *m, const struct roster *r)
 {
     struct names_heard heard[ROSTER_MOST];

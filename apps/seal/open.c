@@ -47,7 +47,7 @@ struct reader {
     struct wanted *at;
     bly_put *put; /* where its text goes; NULL: it is only looked at */
     void *to;
-    bool stopped; /* on purpose: the rest does not matter */
+    bool stopped; /* stopped on purpose: the rest does not matter */
     struct sealed_index index;
     bool indexed;
 };

@@ -1,5 +1,5 @@
 /*
- * doc_index.c - which document of a folder has which words, how often
+ * doc_index.c - which documents of a folder have which words, and how often
  */
 #define _GNU_SOURCE
 #include "apps/net/gossip/doc_index.h"

@@ -218,8 +218,8 @@ static void gossip_ask(struct gossip *g, const struct address *to,
     g->host->ask(g, to, m);
 }
 
-/* Somebody else who may answer; NULL: nobody. Who was silent is left alone for
- * a while, which doubles. */
+/* Another peer that may answer; NULL: none. A silent peer is left alone for a
+ * while, twice as long each time. */
 static const struct address *somebody(struct gossip *g)
 {
     for (unsigned i = 0; i < TRIES && g->n > 1; i++) {
@@ -516,7 +516,7 @@ void gossip_silent(struct gossip *g, uint32_t request, uint64_t now)
     e->again =
         now + (g->rules->interval
                << (e->silent < GOSSIP_BACKOFF ? e->silent : GOSSIP_BACKOFF));
-    /* Its place is kept, so that directories stay alike. */
+    /* Its place in the directory is kept, so that directories stay alike. */
     if (e->silent > 2 && now - e->since > g->rules->dead)
         entry_summary(g, e, NULL);
 }
