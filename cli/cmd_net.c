@@ -274,8 +274,7 @@ static const struct opt net_peers_options[] = {
     { 0 },
 };
 
-/* ---------------------------------------------------------------- simulation
- */
+/* --------------------------------------------------------------- simulation */
 
 /* The numbers of the line, as far as they make sense together. */
 static bool spec_of(const struct experiment *e, struct net_spec *out)

@@ -176,8 +176,7 @@ static int tell(struct sync_client *c, const struct sync_args *args,
     return c->dry_run && !r->same ? NO : YES;
 }
 
-/* ------------------------------------------------------------- the other side
- */
+/* ----------------------------------------------------------- the other side */
 
 /* In this process: a call. */
 static bool call_exchange(void *ctx, const struct block *question,
