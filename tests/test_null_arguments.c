@@ -865,6 +865,66 @@ TRY(bly_topk_open)
     GIVES_NULL(t, bly_topk_open(NULL, NULL, &t));
     REFUSED(bly_topk_open("x", NULL, NULL));
 }
+static bly_tdigest *new_tdigest(void)
+{
+    bly_tdigest *t;
+    assert_ok(bly_tdigest_new(NULL, &t));
+    return t;
+}
+TRY(bly_tdigest_new)
+{
+    (void)unused;
+    REFUSED(bly_tdigest_new(NULL, NULL));
+}
+TRY(bly_tdigest_copy)
+{
+    bly_tdigest *t = new_tdigest(), *x;
+    (void)unused;
+    REFUSED(bly_tdigest_copy(NULL, &x));
+    REFUSED(bly_tdigest_copy(t, NULL));
+    bly_tdigest_free(t);
+}
+TRY(bly_tdigest_add)
+{
+    bly_tdigest *t = new_tdigest();
+    const double one = 1;
+    (void)unused;
+    REFUSED(bly_tdigest_add(NULL, &one, NULL, 1));
+    REFUSED(bly_tdigest_add(t, NULL, NULL, 1));
+    bly_tdigest_free(t);
+}
+TRY(bly_tdigest_merge)
+{
+    bly_tdigest *t = new_tdigest();
+    (void)unused;
+    REFUSED(bly_tdigest_merge(NULL, t));
+    REFUSED(bly_tdigest_merge(t, NULL));
+    bly_tdigest_free(t);
+}
+TRY(bly_tdigest_restore)
+{
+    bly_tdigest *x;
+    const bly_tdigest_stats s = { .compression = 100, .nmerged = 1 };
+    (void)unused;
+    GIVES_NULL(x, bly_tdigest_restore(NULL, NULL, &x));
+    GIVES_NULL(x, bly_tdigest_restore(&s, NULL, &x));
+    REFUSED(bly_tdigest_restore(&s, NULL, NULL));
+}
+TRY(bly_tdigest_save)
+{
+    bly_tdigest *t = new_tdigest();
+    (void)unused;
+    REFUSED(bly_tdigest_save(NULL, "x"));
+    REFUSED(bly_tdigest_save(t, NULL));
+    bly_tdigest_free(t);
+}
+TRY(bly_tdigest_open)
+{
+    bly_tdigest *t;
+    (void)unused;
+    GIVES_NULL(t, bly_tdigest_open(NULL, NULL, &t));
+    REFUSED(bly_tdigest_open("x", NULL, NULL));
+}
 TRY(bly_sketch_save)
 {
     bly_sketch *s;
@@ -1443,7 +1503,7 @@ static void names_that_are_null(void **unused)
     X(elements_sort) X(outline_new) X(outline_load) X(outline_lacking) \
     X(few_build) X(place_new) X(place_take) X(place_give) X(sorted_new) X(sorted_load) X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
     X(hll_add) X(hll_copy) X(hll_set_hasher) X(hll_common) X(hll_only) X(hll_save) X(hll_open) \
-    X(topk_save) X(topk_open) X(sketch_save) X(sketch_open) X(stored_write) X(stored_save) \
+    X(tdigest_new) X(tdigest_copy) X(tdigest_add) X(tdigest_merge) X(tdigest_restore) X(tdigest_save) X(tdigest_open) X(topk_save) X(topk_open) X(sketch_save) X(sketch_open) X(stored_write) X(stored_save) \
     X(stored_load) X(stored_open) X(stored_merge) X(stored_update) \
     X(family_named) X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \
     X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \

@@ -10,7 +10,7 @@ from redis_support import (  # noqa: F401
 
 pytestmark = needs_server
 
-FAMILIES = ("bf", "cf", "cms", "topk", "bly")
+FAMILIES = ("bf", "cf", "cms", "topk", "tdigest", "bly")
 
 
 def raw(r, *words):
@@ -85,14 +85,16 @@ FLAGS = {
     "write denyoom": "bf.reserve cf.reserve cms.initbydim cms.initbyprob "
     "topk.reserve bf.add bf.madd bf.insert bf.loadchunk bf.load cf.add "
     "cf.addnx cf.insert cf.insertnx cf.loadchunk cms.incrby topk.add "
-    "topk.incrby bly.create bly.add bly.merge bly.resize bly.import",
-    "write denyoom movablekeys": "cms.merge",
+    "topk.incrby tdigest.create tdigest.add tdigest.reset bly.create bly.add bly.merge bly.resize bly.import",
+    "write denyoom movablekeys": "cms.merge tdigest.merge",
     "write fast": "cf.del",
     "write": "cf.compact bly.remove bly.tick bly.hashed",
     "readonly fast": "bf.exists bf.mexists bf.debug bf.scandump cf.exists "
     "cf.mexists cf.count cf.scandump cf.debug bf.info bf.card cf.info",
     "readonly": "cms.query topk.query topk.count topk.list cms.info topk.info "
-    "bly.has bly.hasrange bly.count bly.get bly.compare bly.info bly.export",
+    "tdigest.min tdigest.max tdigest.quantile tdigest.cdf tdigest.rank "
+    "tdigest.revrank tdigest.byrank tdigest.byrevrank tdigest.trimmed_mean "
+    "tdigest.info bly.has bly.hasrange bly.count bly.get bly.compare bly.info bly.export",
 }
 
 
@@ -139,7 +141,7 @@ def test_absurd_arguments(server, r):
     each, and the server lives."""
     rng = random.Random(20)
     rows = table(r)
-    keys = ["bf", "vk", "cf", "cms", "topk", "bly", "text", "none"]
+    keys = ["bf", "vk", "cf", "cms", "topk", "td", "bly", "text", "none"]
     for _ in range(6):
         r.flushall()
         r.set("text", "x")
@@ -148,6 +150,7 @@ def test_absurd_arguments(server, r):
         r.execute_command("CF.ADD", "cf", "a")
         r.execute_command("CMS.INITBYDIM", "cms", 10, 2)
         r.execute_command("TOPK.RESERVE", "topk", 3)
+        r.execute_command("TDIGEST.CREATE", "td")
         r.execute_command("BLY.CREATE", "bly", "scalable")
         for name in rows:
             pipe = r.pipeline(transaction=False)
@@ -224,6 +227,13 @@ EVENTS = [
     (("TOPK.ADD", "t", "a"), ["topk.add"]),
     (("TOPK.INCRBY", "t", "a", 2), ["topk.incrby"]),
     (("TOPK.INCRBY", "t", "a", 0), []),
+    (("TDIGEST.CREATE", "d"), ["tdigest.create"]),
+    (("TDIGEST.ADD", "d", 1), ["tdigest.add"]),
+    (("TDIGEST.ADD", "d", "x"), []),
+    (("TDIGEST.MERGE", "d", 1, "d"), ["tdigest.merge"]),
+    (("TDIGEST.MERGE", "d", 1, "none"), []),
+    (("TDIGEST.QUANTILE", "d", 0.5), []),
+    (("TDIGEST.RESET", "d"), ["tdigest.reset"]),
     (("BLY.CREATE", "b", "counting"), ["bly.create"]),
     (("BLY.ADD", "b", "a"), ["bly.add"]),
     (("BLY.MERGE", "b", "b"), ["bly.merge"]),  # it counts twice as much

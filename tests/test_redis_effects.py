@@ -183,7 +183,7 @@ def test_what_changes_nothing_is_told_to_nobody(r, make, once, again):
 CHANGES = [
     ["BF.ADD", "bf", "new"], ["BF.LOADCHUNK", "bf", 9, b"\xff" * 8],
     ["CF.ADD", "cf", "a"], ["CF.DEL", "cf", "a"], ["CMS.INCRBY", "cms", "a", 1],
-    ["TOPK.ADD", "topk", "a"], ["BLY.ADD", "bly", "new"],
+    ["TOPK.ADD", "topk", "a"], ["TDIGEST.ADD", "td", 1], ["BLY.ADD", "bly", "new"],
     ["BLY.IMPORT", "part", 1, 2, "x"],
 ]
 
@@ -193,6 +193,7 @@ def test_what_changes_breaks_a_watch(r):
     r.execute_command("CF.RESERVE", "cf", 100)
     r.execute_command("CMS.INITBYDIM", "cms", 5, 5)
     r.execute_command("TOPK.RESERVE", "topk", 5)
+    r.execute_command("TDIGEST.CREATE", "td")
     r.execute_command("BLY.CREATE", "bly", "classic")
     r.execute_command("BLY.IMPORT", "part", 0, 2, "x")
     for words in CHANGES:

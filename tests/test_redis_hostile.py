@@ -39,6 +39,8 @@ MAKE = {
            ("CF.INSERT", "k", "ITEMS", *range(70))],
     "cms": [("CMS.INITBYDIM", "k", 9, 3), ("CMS.INCRBY", "k", "a", 7)],
     "topk": [("TOPK.RESERVE", "k", 3), ("TOPK.ADD", "k", *"abcdabca")],
+    "tdigest": [("TDIGEST.CREATE", "k", "COMPRESSION", 10),
+                ("TDIGEST.ADD", "k", *range(40))],
     "bly": [("BLY.CREATE", "k", "classic", "CAPACITY", 20),
             ("BLY.ADD", "k", *range(20))],
     "pieces": [("BLY.IMPORT", "k", 0, 100, b"x" * 50)],
@@ -49,6 +51,10 @@ USE = [("BF.MADD", *range(30)), ("BF.INFO",), ("BF.DEBUG",),
        ("CF.COUNT", "x"), ("CF.SCANDUMP", 1), ("CMS.INCRBY", "x", 2),
        ("CMS.QUERY", "a"), ("CMS.INFO",), ("CMS.MERGE", 2, "k", "k"),
        ("TOPK.ADD", "x"), ("TOPK.LIST",), ("TOPK.COUNT", "a"),
+       ("TDIGEST.INFO",), ("TDIGEST.QUANTILE", 0, 0.3, 1),
+       ("TDIGEST.CDF", -1, 7, 1e9), ("TDIGEST.RANK", 3), ("TDIGEST.BYRANK", 2),
+       ("TDIGEST.TRIMMED_MEAN", 0.1, 0.8), ("TDIGEST.ADD", *range(90)),
+       ("TDIGEST.MERGE", 2, "k", "k"), ("TDIGEST.QUANTILE", 0.5),
        ("BLY.ADD", "x"), ("BLY.HAS", "x"), ("BLY.INFO",), ("BLY.EXPORT", 0)]
 
 

@@ -12,7 +12,7 @@ from test_redis_life import fill
 
 pytestmark = needs_server
 
-FAMILIES = ("bloom", "cuckoo", "cms", "topk", "bly")
+FAMILIES = ("bloom", "cuckoo", "cms", "topk", "tdigest", "bly")
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.bly"))
 
 
@@ -28,7 +28,7 @@ def numbers(r):
 
 
 NOTHING = {f: (0, 0) for f in FAMILIES}
-FILLED = {"bloom": 2, "cuckoo": 1, "cms": 1, "topk": 1, "bly": 3}
+FILLED = {"bloom": 2, "cuckoo": 1, "cms": 1, "topk": 1, "tdigest": 1, "bly": 3}
 
 
 def test_every_family_comes_and_goes(r):

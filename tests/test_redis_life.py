@@ -22,13 +22,15 @@ def fill(r):
     r.execute_command("CMS.INCRBY", "cms", "a", 7)
     r.execute_command("TOPK.RESERVE", "topk", 5)
     r.execute_command("TOPK.ADD", "topk", *("abcdefg" * 3))
+    r.execute_command("TDIGEST.CREATE", "tdigest")
+    r.execute_command("TDIGEST.ADD", "tdigest", *range(900))
     r.execute_command("BLY.CREATE", "bly", "scalable", "CAPACITY", 100)
     r.execute_command("BLY.ADD", "bly", *range(500))
     r.execute_command("BLY.CREATE", "grown", "elastic")
     r.execute_command("BLY.ADD", "grown", *range(9000))
     r.execute_command("BLY.CREATE", "old", "aging", "CAPACITY", 100)
     r.execute_command("BLY.ADD", "old", *range(100))
-    return ["bf", "vk", "cf", "cms", "topk", "bly", "grown", "old"]
+    return ["bf", "vk", "cf", "cms", "topk", "tdigest", "bly", "grown", "old"]
 
 
 def digests(r, keys):

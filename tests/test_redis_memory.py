@@ -316,6 +316,7 @@ SMALL = {
     "cf": (["CF.RESERVE", "%s", 100], 350),
     "cms": (["CMS.INITBYDIM", "%s", 8, 2], 350),
     "topk": (["TOPK.RESERVE", "%s", 3], 800),
+    "tdigest": (["TDIGEST.CREATE", "%s"], 350),
     "bly": (["BLY.CREATE", "%s", "classic", "CAPACITY", 100], 400),
 }
 

@@ -39,6 +39,8 @@ def use_all(s):
     assert s.r.execute_command("CMS.MERGE", "cms", 1, "cms") == b"OK"
     listed = s.r.execute_command("TOPK.LIST", "topk")
     assert s.r.execute_command("TOPK.QUERY", "topk", *listed) == [1] * 5
+    assert s.r.execute_command("TDIGEST.RANK", "tdigest", 450) == [450]
+    assert s.r.execute_command("TDIGEST.MERGE", "tdigest", 1, "tdigest") == b"OK"
     assert s.r.execute_command("BLY.HAS", "bly", 1, 2, 3) == [1, 1, 1]
     assert b"Capacity" in s.cli("-3", "BF.INFO", "bf").stdout
     for key in keys:
@@ -87,10 +89,10 @@ def test_a_server_that_has_categories(tmp_path, less):
     with Server(tmp_path, module=less, module_args=[
             MODULE, "+AddACLCategory,+SetCommandACLCategories"]) as s:
         told = re.findall(r"told: (.*)\.$", s.log(), re.MULTILINE)
-        for family in ("bloom", "cuckoo", "cms", "topk", "bly"):
+        for family in ("bloom", "cuckoo", "cms", "topk", "tdigest", "bly"):
             assert family in told
         for categories in ("write fast bloom", "read bloom", "write cuckoo",
-                           "write cms", "read topk", "read fast bloom",
+                           "write cms", "read topk", "read tdigest", "read fast bloom",
                            "write bly"):
             assert categories in told
         use_all(s)

@@ -42,6 +42,10 @@ MAKES(bly_open, bly_filter, bly_free, bly_open_sized(path, object, &out, size))
 MAKES(bly_map, bly_filter, bly_free, bly_map_sized(path, object, &out, size))
 MAKES(bly_topk_new, bly_topk, bly_topk_free,
       bly_topk_new_sized(object, &out, size))
+MAKES(bly_tdigest_new, bly_tdigest, bly_tdigest_free,
+      bly_tdigest_new_sized(object, &out, size))
+MAKES(bly_tdigest_restore, bly_tdigest, bly_tdigest_free,
+      bly_tdigest_restore_sized(object, NULL, &out, size))
 MAKES(bly_sketch_new, bly_sketch, bly_sketch_free,
       bly_sketch_new_sized(object, &out, size))
 MAKES(bly_foreign_open, bly_foreign, bly_foreign_free,
@@ -190,6 +194,15 @@ static bly_status change_no_sketch(bly_stored *s, void *ctx)
 CALLS(bly_stored_update, bly_stored_update_sized(stored_path, object, NULL,
                                                  change_no_sketch, NULL, size))
 
+static bly_status bly_tdigest_stat_call(void *object, size_t size)
+{
+    bly_tdigest *t;
+    assert_ok(bly_tdigest_new(NULL, &t));
+    bly_tdigest_stat_sized(t, object, size);
+    bly_tdigest_free(t);
+    return BLY_OK;
+}
+
 static bly_status bly_topk_spec_of_call(void *object, size_t size)
 {
     bly_topk *t;
@@ -245,6 +258,8 @@ static bly_status bly_sketch_spec_write_call(void *object, size_t size)
 static const bly_spec spec = { .items = 100, .fpr = 0.01 };
 static const bly_access access_ = { .max_bytes = 1 << 20 };
 static const bly_topk_spec topk_spec = { .k = 4 };
+static const bly_tdigest_spec tdigest_spec = { .compression = 50 };
+static const bly_tdigest_stats tdigest_parts = { .compression = 50 };
 static const bly_sketch_spec sketch_spec = { .k = 16 };
 static const bly_foreign_spec foreign_spec = { .format = "guava", .items = 10 };
 
@@ -268,6 +283,8 @@ static const sized_row rows[] = {
     TAKES(bly_update, access_),
     TAKES(bly_keeper_new, access_),
     TAKES(bly_topk_new, topk_spec),
+    TAKES(bly_tdigest_new, tdigest_spec),
+    TAKES(bly_tdigest_restore, tdigest_parts),
     TAKES(bly_stored_load, access_),
     TAKES(bly_stored_open, access_),
     TAKES(bly_stored_update, access_),
@@ -295,6 +312,7 @@ static const sized_row rows[] = {
     GIVES(bly_delta_apply, bly_delta),
     GIVES(bly_delta_read, bly_delta),
     GIVES(bly_topk_spec_of, bly_topk_spec),
+    GIVES(bly_tdigest_stat, bly_tdigest_stats),
     GIVES(bly_shingle, bly_shingles),
     GIVES(bly_sketch_spec_read, bly_sketch_spec),
     GIVES(bly_foreign_stat, bly_foreign_stats),

@@ -412,19 +412,16 @@ bly_status bly_tdigest_restore_sized(const bly_tdigest_stats *given,
         return tdigest_bad("a least or greatest value that is infinite");
     if (n == 1 && s->nwaiting && s->min != s->max)
         return tdigest_bad("one value that is two");
-    bly_status st = n ? tdigest_check(s, &sum) : BLY_OK;
     const bly_tdigest_spec spec = { .compression = s->compression,
                                     .scale = s->scale,
                                     .mem = mem };
-    if (!st)
-        st = bly_tdigest_new(&spec, &t);
+    bly_status st = bly_tdigest_new(&spec, &t);
     if (st)
         return st;
-    if (n > t->most) {
-        bly_tdigest_free(t);
-        return tdigest_bad("more means than fit");
-    }
-    if (n)
+    st = n > t->most ? tdigest_bad("more means than fit")
+         : n         ? tdigest_check(s, &sum)
+                     : BLY_OK;
+    if (!st && n)
         st = tdigest_make_room(t, n, s->nwaiting || n > t->limit ||
                                          t->weighted);
     if (st) {
