@@ -56,12 +56,12 @@ static const struct field quantile_fields[] = {
     { 0 },
 };
 
-#define QUANTILED_FIELDS                                                \
-    FIELD(struct quantiled, values, NONE, "numbers that were read"),    \
-        FIELD(struct quantiled, min, NONE | MAYBE, "the least of them"), \
-        FIELD(struct quantiled, max, NONE | MAYBE, "the greatest"),     \
-        LIST(struct quantiled, "quantiles", quantiles, n, AT,           \
-             quantile_fields, "what -q asked for, in its order")
+#define QUANTILED_FIELDS                                                       \
+    FIELD(struct quantiled, values, NONE, "numbers that were read"),           \
+        FIELD(struct quantiled, min, NONE | MAYBE, "the least of them"),       \
+        FIELD(struct quantiled, max, NONE | MAYBE, "the greatest"),            \
+        LIST(struct quantiled, "quantiles", quantiles, n, AT, quantile_fields, \
+             "what -q asked for, in its order")
 
 static const struct field quantiled_fields[] = { QUANTILED_FIELDS, { 0 } };
 static const struct field group_fields[] = {
@@ -102,8 +102,7 @@ struct quantiles_run {
 
 static struct stream *stream_new(struct quantiles_run *r, bly_bytes name)
 {
-    const bly_tdigest_spec spec = { .compression =
-                                        quantiles_args.compression };
+    const bly_tdigest_spec spec = { .compression = quantiles_args.compression };
     if (r->n == r->room) {
         const size_t room = r->room ? 2 * r->room : 16;
         struct stream *const more =
@@ -128,8 +127,7 @@ static struct stream *stream_new(struct quantiles_run *r, bly_bytes name)
 static struct stream *stream_named(struct quantiles_run *r, bly_bytes name)
 {
     const uint64_t hash = table_hash(name.ptr, name.len);
-    TABLE_EACH(&r->table, hash, row)
-    {
+    TABLE_EACH (&r->table, hash, row) {
         struct stream *const s = &r->streams[row];
         if (s->name.len == name.len &&
             memcmp(s->name.ptr, name.ptr, name.len) == 0)
@@ -153,8 +151,8 @@ static bly_status quantiles_grouped(struct quantiles_run *r, struct batch *b)
     for (size_t i = 0; i < b->n; i++) {
         const char *const at = b->keys[i].ptr;
         const size_t ngroup = b->keys[i].len - sizeof *values - 1;
-        const bool same = s && ngroup == name.len &&
-                          memcmp(at, name.ptr, ngroup) == 0;
+        const bool same =
+            s && ngroup == name.len && memcmp(at, name.ptr, ngroup) == 0;
         if (n == BATCH || (n && !same)) {
             const bly_status st = bly_tdigest_add(s->digest, values, NULL, n);
             if (st)
@@ -378,9 +376,9 @@ static bool save_plot(const struct quantiles_run *r,
     size_t nseries = n;
     if (!r->grouped && told->values) {
         for (size_t i = 0; i < told->n; i++)
-            marks[i] = (struct plot_point){ .x = told->quantiles[i].value,
-                                            .y = told->quantiles[i].percent /
-                                                 100 };
+            marks[i] =
+                (struct plot_point){ .x = told->quantiles[i].value,
+                                     .y = told->quantiles[i].percent / 100 };
         series[nseries++] = (struct plot_series){ .points = marks,
                                                   .npoints = told->n,
                                                   .style = PLOT_POINTS,
@@ -458,7 +456,8 @@ static bool check_outputs(const struct list *operands)
         return false;
     for (size_t i = 0; i < operands->n; i++) {
         const char *const name = operands->at[i];
-        if ((output && !sketch_type(name) && !output_spares(output, &name, 1)) ||
+        if ((output && !sketch_type(name) &&
+             !output_spares(output, &name, 1)) ||
             (quantiles_args.plot &&
              !output_spares(quantiles_args.plot, &name, 1)))
             return false;
@@ -484,8 +483,7 @@ static int quantiles_all(struct quantiles_run *r, const struct list *operands)
             return TROUBLE;
     }
     struct quantiled *const told = calloc(r->n + 1, sizeof *told);
-    struct quantile *const all =
-        calloc((r->n + 1) * r->npercents, sizeof *all);
+    struct quantile *const all = calloc((r->n + 1) * r->npercents, sizeof *all);
     int status = told && all ? YES : fail("out of memory");
     for (size_t i = 0; i < r->n && status == YES; i++)
         told[i] = quantiled_of(r, &r->streams[i], all + i * r->npercents);
@@ -532,8 +530,9 @@ static const struct opt quantiles_options[] = {
     BINARY_OPTION,
     SELECT_OPTIONS(quantiles_args.keys),
     THREADS_OPTION(quantiles_args.threads),
-    FLAG("quiet", 0, quiet, "print only the quantiles, and not of how many "
-                            "values"),
+    FLAG("quiet", 0, quiet,
+         "print only the quantiles, and not of how many "
+         "values"),
     FLAG("json", 0, quantiles_args.json,
          "print {\"values\":N,\"min\":R,\"max\":R,\"quantiles\":[..]}, and "
          "with --by {\"values\":N,\"groups\":[..]}"),

@@ -19,8 +19,8 @@ static inline bool normal_integer(const struct normal *how)
 /* Is anything to be done to a key? */
 static inline bool normal_any(const struct normal *how)
 {
-    return how->fold || how->trim || how->no_cr || how->grouped ||
-           how->real || normal_integer(how);
+    return how->fold || how->trim || how->no_cr || how->grouped || how->real ||
+           normal_integer(how);
 }
 
 /* What is done to its text: BLY_KEYS_FOLDED and so on. */

@@ -166,8 +166,7 @@ static void tell_tdigest(bly_tdigest *t, struct sketch_told *to)
     to->is_keyless = true;
     to->values = (uint64_t)(stats.merged_weight + stats.waiting_weight);
     to->compression = stats.compression;
-    to->scale =
-        stats.scale == BLY_TDIGEST_REDISBLOOM ? "RedisBloom's" : "fine";
+    to->scale = stats.scale == BLY_TDIGEST_REDISBLOOM ? "RedisBloom's" : "fine";
     to->means = stats.nmerged + stats.nwaiting;
     to->least = stats.min;
     to->median = bly_tdigest_quantile(t, 0.5);
@@ -254,8 +253,7 @@ const struct field sketch_fields[] = {
           "tdigest: \"fine\", or \"RedisBloom's\""),
     FIELD(struct sketch_told, means, MAYBE | ZERO,
           "tdigest: means that it keeps"),
-    FIELD(struct sketch_told, least, NONE | MAYBE,
-          "tdigest: the least value"),
+    FIELD(struct sketch_told, least, NONE | MAYBE, "tdigest: the least value"),
     FIELD(struct sketch_told, median, NONE | MAYBE,
           "tdigest: the median, an estimate"),
     FIELD(struct sketch_told, greatest, NONE | MAYBE,

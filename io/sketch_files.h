@@ -56,7 +56,7 @@ struct sketch_told {
     double distinct, distinct_sd; /* hyperloglog; NAN elsewhere */
     double deviation;             /* the latter as a share of the former */
     uint64_t precision, k, listed, components, shingle, bits;
-    uint64_t values, means;                       /* tdigest */
+    uint64_t values, means;                      /* tdigest */
     double compression, least, median, greatest; /* NAN elsewhere */
     const char *form, *family, *unit, *key_type, *hash, *scale;
     bool folded, trimmed, no_cr, keyed;

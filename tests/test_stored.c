@@ -54,7 +54,9 @@ static bly_stored empty(bly_stored_type type, unsigned variant)
         assert_ok(bly_topk_new(&spec, &s.topk));
     } else if (type == BLY_STORED_TDIGEST) {
         const bly_tdigest_spec spec = {
-            .compression = variant == 1 ? 10 : variant == 3 ? 1000 : 0,
+            .compression = variant == 1   ? 10
+                           : variant == 3 ? 1000
+                                          : 0,
             .scale = variant == 2 ? BLY_TDIGEST_REDISBLOOM : 0,
         };
         assert_ok(bly_tdigest_new(&spec, &s.tdigest));
@@ -84,8 +86,8 @@ static void feed(bly_stored *s, uint64_t from, uint64_t to)
         } else if (s->type == BLY_STORED_TDIGEST) {
             const double x = (double)(bly_mix64(i) >> 40) - 1e6;
             const uint64_t weight = 1 + i % 3;
-            assert_ok(bly_tdigest_add(s->tdigest, &x, i % 5 ? NULL : &weight,
-                                      1));
+            assert_ok(
+                bly_tdigest_add(s->tdigest, &x, i % 5 ? NULL : &weight, 1));
         } else {
             const uint64_t h = bly_mix64(i);
             assert_ok(bly_sketch_add(s->likeness, &h, 1));
@@ -113,8 +115,9 @@ static void assert_equal_sketches(const bly_stored *a, const bly_stored *b)
 /* The secret of a variant. */
 static bly_access access_of(unsigned type, unsigned variant)
 {
-    return (bly_access){ .secret = variant == 2 && type != BLY_STORED_LIKENESS &&
-                                               type != BLY_STORED_TDIGEST
+    return (bly_access){ .secret = variant == 2 &&
+                                           type != BLY_STORED_LIKENESS &&
+                                           type != BLY_STORED_TDIGEST
                                        ? secrets[0]
                                        : NULL };
 }

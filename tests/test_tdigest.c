@@ -48,11 +48,12 @@ static double uniform(uint64_t *state)
 
 static const uint32_t scales[] = { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
 
-#define EACH_SCALE(scale)                         \
+#define EACH_SCALE(scale)                            \
     for (size_t k_ = 0; k_ < COUNT_OF(scales); k_++) \
         for (uint32_t scale = scales[k_], once_ = 1; once_; once_ = 0)
 
-/* ------------------------------------------------------------------ few ones */
+/* ------------------------------------------------------------------ few ones
+ */
 
 static void an_empty_one_has_no_answers(void **state)
 {
@@ -135,7 +136,8 @@ static void the_peer_has_these_means(void **state)
     bly_tdigest_free(t);
 }
 
-/* ------------------------------------------------------------------ many ones */
+/* ------------------------------------------------------------------ many ones
+ */
 
 enum { NVALUES = 200000 };
 
@@ -264,7 +266,8 @@ static void weights_are_values_many_times(void **state)
     bly_tdigest_free(b);
 }
 
-/* ------------------------------------------------------------------- merging */
+/* ------------------------------------------------------------------- merging
+ */
 
 static void parts_are_the_whole(void **state)
 {
@@ -305,7 +308,8 @@ static void parts_are_the_whole(void **state)
     }
 }
 
-/* ----------------------------------------------------------------- bad input */
+/* ----------------------------------------------------------------- bad input
+ */
 
 static void what_is_bad_changes_nothing(void **state)
 {
@@ -394,12 +398,12 @@ static void parts_that_cannot_be(void **state)
     assert_ok(bly_tdigest_restore(&waits, NULL, &t));
     assert_true(bly_tdigest_quantile(t, 0.8) == 3);
     bly_tdigest_free(t);
-#define REFUSED(what)                                              \
-    do {                                                           \
-        bly_tdigest_stats s = good;                                \
-        what;                                                      \
+#define REFUSED(what)                                                  \
+    do {                                                               \
+        bly_tdigest_stats s = good;                                    \
+        what;                                                          \
         assert_status(bly_tdigest_restore(&s, NULL, &t), BLY_EFORMAT); \
-        assert_null(t);                                            \
+        assert_null(t);                                                \
     } while (0)
     REFUSED(s.means = low);
     REFUSED(s.means = mixed);
@@ -472,12 +476,13 @@ static void two_blocks_move(void **state)
     bly_tdigest_free(t);
 }
 
-/* ------------------------------------------------------------ decimal numbers */
+/* ------------------------------------------------------------ decimal numbers
+ */
 
 static void decimals_are_as_strtod_reads_them(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "",   ".",  "-",  "+.", "1e3", "nan",
+    static const char *const bad[] = { "",    ".",     "-",  "+.", "1e3", "nan",
                                        "--1", "1.2.3", " 1", "1 ", "0x1" };
     double got;
     for (size_t i = 0; i < COUNT_OF(bad); i++)

@@ -53,9 +53,8 @@ typedef struct numbers {
 
 static bool numbers_begin(numbers *v, int n)
 {
-    v->at = n <= VALUES_AT_ONCE
-                ? v->few
-                : memory_try_raw((uint64_t)n * sizeof *v->at);
+    v->at = n <= VALUES_AT_ONCE ? v->few
+                                : memory_try_raw((uint64_t)n * sizeof *v->at);
     return v->at;
 }
 
@@ -224,7 +223,7 @@ static const char *merge_one(bly_tdigest *into, bly_tdigest *from)
     bly_tdigest_settle(into);
     bly_tdigest_settle(from);
     const bly_status st = bly_tdigest_merge(into, from);
-    return !st ? NULL
+    return !st                ? NULL
            : st == BLY_ENOMEM ? NO_MEMORY
                               : "T-Digest: overflow detected";
 }
@@ -460,19 +459,18 @@ static void answer_byrank(server_ctx *ctx, bly_tdigest *t, double rank)
 static void answer_byrevrank(server_ctx *ctx, bly_tdigest *t, double rank)
 {
     const double total = weight_of(t);
-    reply_real(ctx, total == 0 ? (double)NAN
-                    : rank >= total
-                        ? -(double)INFINITY
+    reply_real(ctx, total == 0      ? (double)NAN
+                    : rank >= total ? -(double)INFINITY
                     : rank == 0
                         ? stats_of(t).max
                         : bly_tdigest_quantile(t, (total - 1 - rank) / total));
 }
 
-#define QUESTION(name, reads)                                                 \
+#define QUESTION(name, reads)                                                  \
     static int tdigest_##name(server_ctx *ctx, server_string **argv, int argc) \
-    {                                                                         \
-        static const question q = { read_##reads, answer_##name };            \
-        return tdigest_ask(ctx, argv, argc, &q);                              \
+    {                                                                          \
+        static const question q = { read_##reads, answer_##name };             \
+        return tdigest_ask(ctx, argv, argc, &q);                               \
     }
 QUESTION(quantile, quantile)
 QUESTION(cdf, cdf)

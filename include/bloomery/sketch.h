@@ -212,8 +212,8 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
  * them. */
 typedef struct bly_tdigest bly_tdigest;
 
-/* How fine means are. RedisBloom's scale keeps a fifth as many, and merges at the
- * same moments as RedisBloom does, so that its answers are the same. */
+/* How fine means are. RedisBloom's scale keeps a fifth as many, and merges at
+ * the same moments as RedisBloom does, so that its answers are the same. */
 enum { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
 
 /* Zero in any field means "choose for me". */

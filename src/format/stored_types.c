@@ -218,14 +218,7 @@ static void minhash_free(bly_stored *s)
 
 /* ----------------------------------------------------------------- tdigest */
 
-enum {
-    TD_COMPRESSION,
-    TD_SCALE,
-    TD_MERGED,
-    TD_MIN,
-    TD_MAX,
-    TD_PARAMS
-};
+enum { TD_COMPRESSION, TD_SCALE, TD_MERGED, TD_MIN, TD_MAX, TD_PARAMS };
 
 static bool tdigest_sane(const bly_shape *s)
 {
@@ -382,8 +375,8 @@ static const bly_stored_row stored_rows[BLY_STORED_COUNT_] = {
                               .load = minhash_load,
                               .merge = minhash_merge,
                               .free = minhash_free },
-    [BLY_STORED_TDIGEST] = { .kind = { .id = BLY_STORED_IDS +
-                                             BLY_STORED_TDIGEST,
+    [BLY_STORED_TDIGEST] = { .kind = { .id =
+                                           BLY_STORED_IDS + BLY_STORED_TDIGEST,
                                        .name = "tdigest",
                                        .traits = BLY_SELF_SIZED,
                                        .params = tdigest_params,

@@ -138,7 +138,7 @@ void bly_tdigest_clear(bly_tdigest *t)
  * (tdigest_merge.c). */
 static bly_status tdigest_resize(bly_tdigest *t, uint64_t n, bool weighted)
 {
-        const size_t wroom = (size_t)(!weighted && n > t->limit ? t->limit : n);
+    const size_t wroom = (size_t)(!weighted && n > t->limit ? t->limit : n);
     if (n > SIZE_MAX / 4 / sizeof(double))
         return bly_fail(BLY_ENOMEM, "out of memory");
     double *const means =
@@ -422,8 +422,8 @@ bly_status bly_tdigest_restore_sized(const bly_tdigest_stats *given,
          : n         ? tdigest_check(s, &sum)
                      : BLY_OK;
     if (!st && n)
-        st = tdigest_make_room(t, n, s->nwaiting || n > t->limit ||
-                                         t->weighted);
+        st =
+            tdigest_make_room(t, n, s->nwaiting || n > t->limit || t->weighted);
     if (st) {
         bly_tdigest_free(t);
         return st;

@@ -17,8 +17,8 @@ struct bly_tdigest {
     bly_mem mem;
     double compression, min, max, merged_weight, waiting_weight;
     uint64_t ncompressions;
-    uint64_t most;     /* values and means that may be held; then they merge */
-    uint64_t limit;    /* means there can be when all is merged */
+    uint64_t most;  /* values and means that may be held; then they merge */
+    uint64_t limit; /* means there can be when all is merged */
     size_t nmerged, nwaiting;
     size_t room, wroom; /* of the block */
     double *means;      /* NULL while room is 0 */

@@ -59,7 +59,7 @@ double bly_tdigest_quantile(bly_tdigest *t, double q)
         return tdigest_between(t->min, w[0] / 2 - index, x[0], index - 1);
     if (w[last] > 1 && total - index <= w[last] / 2)
         return tdigest_between(x[last], total - index - 1, t->max,
-                       w[last] / 2 - (total - index));
+                               w[last] / 2 - (total - index));
     double below = w[0] / 2;
     for (size_t i = 0; i < last; i++) {
         const double step = (w[i] + w[i + 1]) / 2;
@@ -71,12 +71,12 @@ double bly_tdigest_quantile(bly_tdigest *t, double q)
             if (is_right && left <= 0.5)
                 return x[i + 1];
             return tdigest_between(x[i], left - (is_right ? 0.5 : 0), x[i + 1],
-                           past - (is_left ? 0.5 : 0));
+                                   past - (is_left ? 0.5 : 0));
         }
         below += step;
     }
     return tdigest_between(x[last], total - index - 1, t->max,
-                   w[last] / 2 - (total - index));
+                           w[last] / 2 - (total - index));
 }
 
 double bly_tdigest_cdf(bly_tdigest *t, double value)
@@ -94,16 +94,16 @@ double bly_tdigest_cdf(bly_tdigest *t, double value)
     const double total = t->merged_weight;
     const size_t last = t->nmerged - 1;
     if (value < x[0])
-        return value == t->min ? 0.5 / total
-                               : (1 + (value - t->min) / (x[0] - t->min) *
-                                          (w[0] / 2 - 1)) /
-                                     total;
+        return value == t->min
+                   ? 0.5 / total
+                   : (1 + (value - t->min) / (x[0] - t->min) * (w[0] / 2 - 1)) /
+                         total;
     if (value > x[last])
-        return value == t->max ? 1 - 0.5 / total
-                               : 1 - (1 + (t->max - value) /
-                                              (t->max - x[last]) *
-                                              (w[last] / 2 - 1)) /
-                                         total;
+        return value == t->max
+                   ? 1 - 0.5 / total
+                   : 1 - (1 + (t->max - value) / (t->max - x[last]) *
+                                  (w[last] / 2 - 1)) /
+                             total;
     double below = 0;
     for (size_t i = 0; i <= last; i++) {
         if (x[i] == value) {
@@ -118,8 +118,8 @@ double bly_tdigest_cdf(bly_tdigest *t, double value)
             const bool is_left = w[i] == 1, is_right = w[i + 1] == 1;
             if (is_left && is_right)
                 return (below + 1) / total;
-            const double step = (w[i] + w[i + 1]) / 2 -
-                                (is_left ? 0.5 : 0) - (is_right ? 0.5 : 0);
+            const double step = (w[i] + w[i + 1]) / 2 - (is_left ? 0.5 : 0) -
+                                (is_right ? 0.5 : 0);
             const double share = (value - x[i]) / (x[i + 1] - x[i]);
             return (below + w[i] / 2 + (is_left ? 0.5 : 0) +
                     step * (isfinite(share) ? share : 0.5)) /

@@ -73,8 +73,8 @@ typedef struct sorting {
     double weight[2][STACK_VALUES];
 } sorting;
 
-/* By ndigits digits of `bits` bits, which begin at bit `shift`, from place `at`.
- * Returns in which place the sorted ones are. */
+/* By ndigits digits of `bits` bits, which begin at bit `shift`, from place
+ * `at`. Returns in which place the sorted ones are. */
 static inline __attribute__((always_inline)) unsigned
 sort_digits(sorting *s, unsigned at, size_t n, unsigned shift, unsigned bits,
             unsigned ndigits, bool weighted)
@@ -233,9 +233,10 @@ static void sort_in_place(double *x, double *w, size_t n)
  * arrays that are read, further on. */
 typedef struct settling {
     double *x, *w;
-    size_t n, most; /* closed ones, and how many there may be besides the last */
-    double total;   /* of all weights */
-    double below;   /* weight of the closed ones */
+    size_t n,
+        most;     /* closed ones, and how many there may be besides the last */
+    double total; /* of all weights */
+    double below; /* weight of the closed ones */
     double fineness;
 } settling;
 
@@ -318,8 +319,8 @@ static void order_all(const bly_tdigest *t, ordered *o)
     sorting s;
     const size_t n = t->nmerged, k = t->nwaiting;
     const double *const x = t->means, *const w = bly_tdigest_weights(t);
-    const double *v, *const y =
-        sort_some(&s, x + n, t->weighted ? w + n : NULL, k, &v);
+    const double *v, *const y = sort_some(&s, x + n, t->weighted ? w + n : NULL,
+                                          k, &v);
     size_t i = 0, j = 0;
     for (size_t to = 0; to < n + k; to++) {
         const bool is_mean = j == k || (i < n && x[i] <= y[j]);
