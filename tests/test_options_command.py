@@ -25,6 +25,7 @@ OPTIONS = {name: [o for _, _, options in tables(c) for o in options]
 LIKE_GREP = {"has"}
 EXCEPTIONS = {("plan", "v"): "verbose",
               ("traffic", "i"): "interface",  # as tcpdump has it
+              ("quantiles", "q"): "quantiles",  # its main option; --quiet there
               **{(c, "n"): "line-number" for c in LIKE_GREP}}
 
 GONE = {

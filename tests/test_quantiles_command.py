@@ -33,13 +33,16 @@ def test_few_numbers_are_exact(ok):
         "quantiles": [{"percent": 50, "value": None, "deviation": None}]}
 
 
-def test_every_form_of_a_number(ok, trouble):
+def test_every_form_of_a_number(ok, bly):
     text = " 1\n+2\n-3.5\n4e0\n.5\n6.\t\n7E-1\r\n" + "0" * 300 + "8\n"
     told = ok("quantiles", "--json", "-q", "0,100", stdin=text).json
     assert (told["values"], told["min"], told["max"]) == (8, -3.5, 8)
     bad = ["x", "", "nan", "inf", "0x1", "1e999", "1 2", "1,5", "--1", "\u0661"]
-    trouble("quantiles", "-q", "50", stdin="1\n" + numbers(bad),
-            says=["line 2: 'x' is not a number", "10 lines"])
+    done = bly("quantiles", "-q", "50", stdin="1\n" + numbers(bad))
+    assert (done.status, done.out) == (2, "50\t1\n")
+    for i, word in enumerate(bad):
+        assert f"line {i + 2}: '{word}' is not a number" in done.err
+    assert "10 lines" in done.err
     assert ok("quantiles", "-q", "50", "--skip-bad",
               stdin="1\n" + numbers(bad)).out == "50\t1\n"
 

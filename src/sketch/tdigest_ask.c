@@ -120,9 +120,9 @@ double bly_tdigest_cdf(bly_tdigest *t, double value)
                 return (below + 1) / total;
             const double step = (w[i] + w[i + 1]) / 2 - (is_left ? 0.5 : 0) -
                                 (is_right ? 0.5 : 0);
-            const double share = (value - x[i]) / (x[i + 1] - x[i]);
+            const double part = step * (value - x[i]) / (x[i + 1] - x[i]);
             return (below + w[i] / 2 + (is_left ? 0.5 : 0) +
-                    step * (isfinite(share) ? share : 0.5)) /
+                    (isfinite(part) ? part : step / 2)) /
                    total;
         }
         below += w[i];
