@@ -268,7 +268,7 @@ double bly_tdigest_deviation(bly_tdigest *t, double q);
 
 /* What a digest consists of. The arrays belong to t until it changes: nmerged
  * means in order, and after them nwaiting values that wait, whose weights are
- * there only if `weighted` is true and are 1 otherwise. */
+ * there only if `weighted` is set and are 1 otherwise. */
 typedef struct bly_tdigest_stats {
     double compression;
     double min, max; /* NAN if it is empty */
@@ -277,7 +277,7 @@ typedef struct bly_tdigest_stats {
     uint64_t nbytes; /* of memory */
     const double *means, *weights;
     uint32_t scale;
-    bool weighted;
+    uint32_t weighted; /* 1 or 0 */
 } bly_tdigest_stats;
 BLY_SIZED(void, bly_tdigest_stat, bly_tdigest_stats,
           (const bly_tdigest *t, bly_tdigest_stats *out), (t, out));
