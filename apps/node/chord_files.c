@@ -31,20 +31,6 @@
 
 #define NAME_MOST CHORD_NAME_MOST
 
-struct node_file {
-    const char *file;
-    uint64_t bytes, blocks, copies;
-};
-
-const struct field node_file_fields[] = {
-    FIELD(struct node_file, file, NONE, "its name on the ring"),
-    FIELD(struct node_file, bytes, BYTES, "its size"),
-    FIELD(struct node_file, blocks, NONE, "blocks that it is cut into"),
-    FIELD(struct node_file, copies, OPTIONAL | ZERO,
-          "of put: copies that the block with the fewest has now"),
-    { 0 },
-};
-
 /* ------------------------------------------------------------------ arguments
  */
 

@@ -17,9 +17,9 @@
 #include "apps/seal/seal_args.h"
 #include "apps/seal/zindex.h"
 #include "io/input.h"
-#include "io/late_sodium.h"
 #include "io/text_words.h"
 #include "report/words.h"
+#include "wire/secure.h"
 
 typedef int seal_verb(const struct seal_args *args,
                       const struct list *operands);
@@ -49,6 +49,15 @@ bool keys_open(const char *path, struct seal_keys *k);
 void keys_close(struct seal_keys *k);
 
 /* -------------------------------------------------------------------- words */
+
+/* The PRF of archives, BLAKE2b with a key; the trapdoor of a word by it, with a
+ * secret of TRAPDOOR_BYTES. */
+zindex_prf seal_prf;
+void seal_trapdoor_of(const unsigned char *secret, const void *word, size_t len,
+                      unsigned char out[TRAPDOOR_BYTES]);
+
+/* Add n words that nobody can ask for to a filter. */
+void seal_blind(unsigned char *bits, uint64_t m, unsigned r, uint64_t n);
 
 /* A set of words, by 64 bits of their trapdoors. */
 struct word_set {
