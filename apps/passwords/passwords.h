@@ -33,7 +33,7 @@ struct passwords_args {
 typedef int passwords_verb(const struct passwords_args *args,
                            const struct list *operands);
 passwords_verb passwords_build, passwords_check, passwords_serve;
-extern const struct report passwords_reports[];
+extern const struct field range_serving_fields[], range_served_fields[];
 extern const struct field verdict_fields[], checked_fields[]; /* check.c */
 
 void passwords_tell_serving(const struct passwords_args *args,

@@ -32,10 +32,3 @@ const struct field opened_fields[] = {
           "this one"),
     { 0 },
 };
-
-const struct report seal_reports[] = {
-    { "add", sealed_fields, ONE },
-    { "search", searched_fields, ONE },
-    { "open --names and open -o", opened_fields, LINES },
-    { 0 },
-};

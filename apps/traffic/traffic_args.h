@@ -188,6 +188,5 @@ extern const struct field queue_row_fields[], queue_fields[];
 extern const struct field digest_fields[], trace_row_fields[], trace_fields[];
 extern const struct field flow_fields[], flows_fields[];
 extern const struct field count_fields[], count_sum_fields[];
-extern const struct report traffic_reports[];
 
 #endif

@@ -314,16 +314,14 @@ static int find_none(const struct find_run *r)
 
 static int find_all(struct find_run *r)
 {
-    const char *const how = r->args->how;
-    const bool near = !how || strcmp(how, "near") == 0;
-    const bool tree = !how || strcmp(how, "tree") == 0;
-    const bool ring = !how || strcmp(how, "ring") == 0;
-    if (!near && !tree && !ring)
-        return fail("--how: %s; right: near, tree or ring", how);
+    const unsigned how = r->args->how;
+    const bool near = how == FIND_NEAR || how == FIND_ANYHOW;
+    const bool tree = how == FIND_TREE || how == FIND_ANYHOW;
+    const bool ring = how == FIND_RING || how == FIND_ANYHOW;
     if (!r->nplaces && !r->ring)
         return fail("whom to ask? Right: --at ADDRESS:PORT of a server, or "
                     "--ring of a member of a ring");
-    if (how && ring && !r->ring)
+    if (how == FIND_RING && !r->ring)
         return fail("which ring? Right: --ring ADDRESS:PORT");
     const bool network = r->nplaces && (near || tree);
     const bool reached = network && first_answers(r);
