@@ -21,13 +21,4 @@ void program_began(char **argv);
 int program_run(const char *name);
 void program_try(const char *name);
 
-/* Define run_FUNCTION() for a row: `function` of the options and operands,
- * which only bloomery-NAME has. */
-#define RUNS_IN(name, function, args)                                      \
-    extern __typeof__(function) function __attribute__((weak));            \
-    static int run_##function(struct list *operands)                       \
-    {                                                                      \
-        return function ? function(&(args), operands) : program_run(name); \
-    }
-
 #endif

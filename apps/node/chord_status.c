@@ -125,8 +125,8 @@ int ring_node_status(const struct node_args *args, const struct list *operands)
         const unsigned v = (unsigned)body_number(&b, 1);
         const unsigned r = (unsigned)body_number(&b, 1);
         s.members = v <= NODE_VNODES ? calloc(v + 1, sizeof *s.members) : NULL;
-        for (unsigned i = 0; s.members && i < v && r <= CHORD_MOST_SUCC && !b.bad;
-             i++)
+        for (unsigned i = 0;
+             s.members && i < v && r <= CHORD_MOST_SUCC && !b.bad; i++)
             take_member(&b, r, &s.members[s.nmembers++], s.address);
         if (b.bad || !s.members || !s.nmembers) {
             fail("%s: an answer that is none", operands->at[0]);

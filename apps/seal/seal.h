@@ -21,10 +21,6 @@
 #include "report/words.h"
 #include "wire/secure.h"
 
-typedef int seal_verb(const struct seal_args *args,
-                      const struct list *operands);
-seal_verb seal_init, seal_add, seal_trapdoor, seal_search, seal_open;
-
 /* Make a folder for its owner alone, unless something has that name; it lasts.
  * False, with the reason printed. */
 bool private_folder(const char *path);

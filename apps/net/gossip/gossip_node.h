@@ -73,6 +73,6 @@ struct peers_report {
     size_t npeers;
 };
 
-extern const struct field search_fields[], peers_fields[];
+extern const struct field search_fields[], peers_fields[], listed_peer_fields[];
 
 #endif

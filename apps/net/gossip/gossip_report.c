@@ -22,7 +22,7 @@ const struct field search_fields[] = {
     { 0 },
 };
 
-static const struct field listed_fields[] = {
+const struct field listed_peer_fields[] = {
     FIELD(struct listed_peer, address, NONE, "where it listens"),
     FIELD(struct listed_peer, version, NONE,
           "of its words; 0: not heard of yet"),
@@ -51,7 +51,7 @@ const struct field peers_fields[] = {
     NUMBER("bytes_out", PEER_BYTES_OUT, BYTES, "to others"),
     NUMBER("bad", PEER_BAD, NONE, "connections that sent no frames"),
     NUMBER("milliseconds", PEER_MILLISECONDS, NONE, "since it was started"),
-    LIST(struct peers_report, "peers", peers, npeers, AT, listed_fields,
+    LIST(struct peers_report, "peers", peers, npeers, AT, listed_peer_fields,
          "that it knows, itself first"),
     { 0 },
 };

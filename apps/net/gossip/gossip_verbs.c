@@ -183,7 +183,7 @@ int gossip_peers(const struct peer_args *a, const char *where)
                 report(stdout, true, peers_fields, &r, NULL);
             else if (!quiet)
                 for (size_t i = 0; i < r.npeers; i++)
-                    report_text(stdout, listed_fields, &r.peers[i],
+                    report_text(stdout, listed_peer_fields, &r.peers[i],
                                 "{address:-22} {?filter}[{filter}|no filter]"
                                 "[{?silent}, silent {silent} times|]\n");
         }
