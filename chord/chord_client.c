@@ -12,8 +12,7 @@
 #include "wire/runtime.h"
 #include "report/say.h"
 
-/* ---------------------------------------------------------------- the lookup
- */
+/* --------------------------------------------------------------- the lookup */
 
 static struct chord_client *client_of(struct chord *n)
 {
@@ -64,7 +63,7 @@ void client_init(struct chord_client *c, const struct chord_params *p,
         .bits = 64, .r = r, .walks = 1, .dead_for = 2000, .dead_most = 10000
     };
     c->call.secret = secret;
-    c->call.timeout = timeout;
+    c->call.timeout = c->timeout = timeout;
     c->call.ring = wire_ring(p->name ? p->name : "ring", 64, r, copies);
     chord_init(&c->n, &c->ring, &client_host, c, (struct chord_peer){ 0, 0 },
                &c->walk, runtime_now());
@@ -96,6 +95,32 @@ void client_close(struct chord_client *c)
     free(c);
 }
 
+/* ----------------------------------------------------------------- attempts */
+
+void attempts_begin(struct chord_client *c)
+{
+    c->until = c->wait ? runtime_now() + c->wait : 0;
+}
+
+bool attempts_go_on(struct chord_client *c, unsigned tries, unsigned most)
+{
+    const unsigned ms = 50u << (tries < 6 ? tries : 6);
+    const struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+    if (!tries)
+        return true;
+    if (c->until ? runtime_now() + ms >= c->until : tries >= most)
+        return false;
+    nanosleep(&t, NULL);
+    return true;
+}
+
+void attempts_hurry(struct chord_client *c, uint64_t most)
+{
+    const uint64_t now = c->until ? runtime_now() : 0;
+    const uint64_t left = c->until > now ? c->until - now : 1;
+    c->call.timeout = c->until && left < most ? left : most;
+}
+
 const struct address *client_address(const struct chord_client *c,
                                      struct chord_peer p)
 {
@@ -109,6 +134,7 @@ static bool ask_ring(struct chord_client *c, struct chord_peer to,
 {
     struct frame f;
     const struct address *const at = client_address(c, to);
+    attempts_hurry(c, c->timeout);
     wire_put_question(&c->blob, &c->book, q, to.id, NULL);
     if (!at || !call_ask(&c->call, at, q->type, &c->blob, &f) ||
         call_error(&c->call, &f))
@@ -174,8 +200,7 @@ size_t chord_holders(const struct book *book, const struct address *owner,
     return found;
 }
 
-/* ---------------------------------------------------------------- one record
- */
+/* --------------------------------------------------------------- one record */
 
 static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
                                   uint8_t type, struct frame *f)
@@ -185,6 +210,7 @@ static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
         snprintf(c->call.why, sizeof c->call.why, "a node without an address");
         return FRAME_REFUSED;
     }
+    attempts_hurry(c, c->timeout);
     if (!call_ask(&c->call, at, type, &c->blob, f))
         return FRAME_REFUSED;
     return call_error(&c->call, f);
@@ -281,23 +307,14 @@ bool client_copied(struct chord_client *c, struct chord_peer p,
     return !client_put_to(c, p, r, data, true, NULL);
 }
 
-/* Wait before trying again: 50 ms, doubling. */
-static void back_off(unsigned tries)
-{
-    const unsigned ms = 50u << (tries < 6 ? tries : 6);
-    const struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
-    nanosleep(&t, NULL);
-}
-
 enum store_result client_get(struct chord_client *c,
                              const unsigned char *digest, struct stored *r,
                              unsigned char **bytes)
 {
     struct chord_found f;
     bool silent = true;
-    for (unsigned tries = 0; tries < 6; tries++) {
-        if (tries)
-            back_off(tries);
+    attempts_begin(c);
+    for (unsigned tries = 0; attempts_go_on(c, tries, 6); tries++) {
         if (!client_owner(c, store_id(digest), &f))
             continue;
         silent = false;
@@ -326,23 +343,21 @@ bool client_put(struct chord_client *c, const struct stored *r,
                 const void *data, unsigned *copies)
 {
     struct chord_found f;
-    for (unsigned tries = 0; tries < 8; tries++) {
-        if (tries)
-            back_off(tries);
+    attempts_begin(c);
+    for (unsigned tries = 0; attempts_go_on(c, tries, 8); tries++) {
         if (!client_owner(c, store_id(r->digest), &f))
             continue;
         const enum frame_error e =
             client_put_to(c, f.owner, r, data, false, copies);
         if (!e)
             return true;
-        if (e == FRAME_FULL)
+        if (e == FRAME_FULL || e == FRAME_NOT_SOON)
             return false;
     }
     return false;
 }
 
-/* --------------------------------------------------------------------- ranges
- */
+/* ------------------------------------------------------------------- ranges */
 
 int client_list(struct chord_client *c, struct chord_peer p, uint64_t a,
                 uint64_t b, const unsigned char *after, struct stored *out)

@@ -39,6 +39,9 @@ struct chord_client {
     struct blob blob;
     uint64_t reclaim; /* milliseconds that blocks which were put are kept */
     unsigned nobody;  /* attempts in which no entry answered: names_client.c */
+    uint64_t timeout; /* milliseconds for a question, */
+    uint64_t wait;    /* and for all attempts at one thing; 0: so many */
+    uint64_t until;   /* the end of the attempts under way; 0: none */
 
     /* The question under way. */
     bool waits, ended;
@@ -60,6 +63,14 @@ struct chord_client *client_new(const struct chord_params *p,
 /* NULL is allowed. */
 void client_close(struct chord_client *c);
 
+/* Attempts at one thing begin. attempts_go_on(): may there be one more? It
+ * waits first, 100 ms, doubling up to 3.2 s. All of them, with what they ask,
+ * end within c->wait; without it there are `most`. */
+void attempts_begin(struct chord_client *c);
+bool attempts_go_on(struct chord_client *c, unsigned tries, unsigned most);
+/* Before a question: it ends when the attempts do. */
+void attempts_hurry(struct chord_client *c, uint64_t most);
+
 /* The owner of an id, its predecessor and its list. False: c->call.why. */
 bool client_owner(struct chord_client *c, uint64_t id, struct chord_found *f);
 
@@ -73,8 +84,7 @@ size_t chord_holders(const struct book *book, const struct address *owner,
                      const struct chord_peer *list, size_t n, size_t most,
                      struct chord_peer *out);
 
-/* ---------------------------------------------------------------- one record
- */
+/* --------------------------------------------------------------- one record */
 
 /* Ask one member. The result of a get is in memory that the caller frees; data
  * are compared with their digests. */

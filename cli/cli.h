@@ -2,10 +2,10 @@
  * cli.h - commands and their options
  *
  * A command is a row: what it is called, what it does, its options, and a
- * function. main.c holds the table and help.c prints it, as help, as man pages
- * while complete.c tells shells what may be typed, so that none of them can say
- * something else than the parser does. Adding a command: cmd_NAME.c with a row
- * at its end, and the row's name in COMMANDS below.
+ * function. main.c holds the table. The parser, help.c (help and man pages) and
+ * complete.c (what shells complete) all read the same rows, so they cannot
+ * disagree. To add a command, write cmd_NAME.c with a row at its end, and the
+ * row's name in COMMANDS below.
  *
  * Exit status as grep's: 0 yes or done, 1 no, 2 trouble.
  */
@@ -251,9 +251,8 @@ void help_schema(void);
  * candidates, as complete.c says. */
 void complete(FILE *to, const struct list *words);
 
-/* The script that lets a shell ask for that: YES, or TROUBLE where there is
- * none for it. */
-int completion_script(const char *shell);
+/* Print the script that lets a shell ask for that: bash, zsh, fish. */
+int completion_script(unsigned shell);
 
 /* fail() with an unknown command's name and the nearest that exists. */
 int fail_command(const char *name);

@@ -275,14 +275,13 @@ static const struct opt net_peers_options[] = {
     { 0 },
 };
 
-/* ---------------------------------------------------------------- simulation
- */
+/* --------------------------------------------------------------- simulation */
 
 /* The numbers of the line, as far as they make sense together. */
 static bool spec_of(const struct experiment *e, struct net_spec *out)
 {
     if (sim_args.bits > 256 || sim_args.bits % 64)
-        return !fail("--bits: %llu; right: 64, 128, 192 or 256",
+        return !fail("--bits: %llu; expected 64, 128, 192 or 256",
                      (unsigned long long)sim_args.bits);
     if (sim_args.k0 && sim_args.plain)
         return !fail("--clear has no meaning with --plain");

@@ -32,6 +32,11 @@ static struct node_args node_args;
     OPTION("at", 0, OPT_LIST, &node_args.at, "ADDRESS:PORT", \
            "a member of the ring; may be repeated")
 
+#define NODE_WAIT                                                              \
+    OPTION("wait", 0, OPT_POSITIVE, &node_args.wait, "MS",                     \
+           "how long to try before it is said that something cannot be done; " \
+           "15000 if not given")
+
 static const struct opt node_run_options[] = {
     { "listen", 0, OPT_TEXT, &node_args.listen, "ADDRESS:PORT",
       "where others reach this node; a free port of 127.0.0.1 if not given" },
@@ -64,6 +69,7 @@ static const struct opt node_put_options[] = {
     { "as", 0, OPT_TEXT, &node_args.as, "NAME",
       "the name on the ring, if it is not that of the file" },
     NODE_RING,
+    NODE_WAIT,
     QUIET_ERRORS,
     JSON_OPTION(node_args),
     { 0 },
@@ -74,6 +80,7 @@ static const struct opt node_get_options[] = {
     { "output", 'o', OPT_TEXT, &node_args.output, "FILE",
       "the file to write; standard output if not given" },
     NODE_RING,
+    NODE_WAIT,
     QUIET_ERRORS,
     JSON_OPTION(node_args),
     { 0 },
@@ -81,6 +88,10 @@ static const struct opt node_get_options[] = {
 
 static const struct opt node_client_options[] = {
     NODE_AT, NODE_RING, QUIET_ERRORS, JSON_OPTION(node_args), { 0 },
+};
+
+static const struct opt node_file_options[] = {
+    NODE_AT, NODE_RING, NODE_WAIT, QUIET_ERRORS, JSON_OPTION(node_args), { 0 },
 };
 
 static const struct opt node_key_options[] = {
@@ -167,12 +178,12 @@ static const struct verb node_verbs[] = {
     { .name = "rm",
       .operands = "NAME...",
       .summary = "remove files",
-      .options = node_client_options,
+      .options = node_file_options,
       .run = run_ring_node_rm },
     { .name = "ls",
       .operands = "",
       .summary = "list files",
-      .options = node_client_options,
+      .options = node_file_options,
       .reports = NODE_FILES,
       .run = run_ring_node_ls },
     { .name = "status",

@@ -10,7 +10,7 @@ static struct passwords_args passwords_args;
 
 #define PASSWORDS_LIST                                                         \
     OPTION(                                                                    \
-        "list", 0, OPT_TEXT, &passwords_args.list, "sha1|ntlm",                \
+        "list", 0, OPT_CHOICE, &passwords_args.list, "sha1|ntlm",              \
         "the hash that the list is made of; sha1 if not given, and for check " \
         "what the filter says")
 #define PASSWORDS_BUILD_CHECK                                                  \
@@ -38,8 +38,8 @@ static const struct opt passwords_build_options[] = {
       "folder for a temporary file with what does not fit into --max-memory" },
     SKIP_BAD_OPTION(passwords_args.keys),
     FLAG("crlf", 0, passwords_args.keys.select.crlf,
-         "a carriage return at the end is no part of a word, which is so "
-         "anyway unless --null is given"),
+         "a carriage return at the end does not belong to a word; without "
+         "--null this is so anyway"),
     PASSWORDS_BUILD_CHECK,
     BINARY_OPTION,
     THREADS_OPTION(passwords_args.threads),

@@ -9,8 +9,8 @@ static struct sync_args sync_args;
 #define SYNC_REPORTS REPORTS({ "", sync_fields, ONE })
 
 #define SYNC_METHOD                                                            \
-    OPTION("method", 0, OPT_TEXT, &sync_args.method,                           \
-           "auto|rateless|iblt|exact|tree|bloom",                              \
+    OPTION("method", 0, OPT_CHOICE, &sync_args.method,                         \
+           "auto|bloom|tree|iblt|rateless|exact",                              \
            "how differences are found: rateless, iblt, exact, tree or bloom; " \
            "if not "                                                           \
            "given, rateless or exact, whichever takes fewer bytes")

@@ -1,20 +1,26 @@
 /*
  * cmd_traffic.c - what filters do on a wire: bloomery traffic VERB ...
  */
+#include "apps/traffic/multistage.h"
 #include "apps/traffic/queue_verb.h"
 #include "apps/traffic/scan_verb.h"
+#include "apps/traffic/sfb.h"
 #include "apps/traffic/traffic.h"
 #include "cli/program.h"
 #include "cli/rows.h"
 #include "workbench/flows_picture.h"
 
-static struct traffic_args traffic_args = { .flows.draw = flows_picture };
+static struct traffic_args traffic_args = {
+    .flows.draw = flows_picture,
+    .gen.skew = 1,
+    .trace.within = 1,
+};
 
-#define TRAFFIC_FLOWS_COUNT                                          \
-    OPTION("key", 0, OPT_TEXT, &traffic_args.key,                    \
-           "5tuple|src|dst|srcdst|prefix/N",                         \
-           "what makes packets a flow; all five if not given"),      \
-        OPTION("form", 0, OPT_TEXT, &traffic_args.form, "table|csv", \
+#define TRAFFIC_FLOWS_COUNT                                            \
+    OPTION("key", 0, OPT_TEXT, &traffic_args.key,                      \
+           "5tuple|src|dst|srcdst|prefix/N",                           \
+           "what makes packets a flow; all five if not given"),        \
+        OPTION("form", 0, OPT_CHOICE, &traffic_args.form, "table|csv", \
                "how they are printed")
 #define TRAFFIC_FLOWS_COUNT_SCAN_DIGEST                                 \
     OPTION("interface", 'i', OPT_TEXT, &traffic_args.interface, "NAME", \
@@ -32,20 +38,21 @@ static const struct opt traffic_flows_options[] = {
     { "threshold", 0, OPT_TEXT, &traffic_args.flows.threshold, "SIZE",
       "bytes per interval from which on a flow is never missed, or a share of "
       "the capture's such as 1%; 0.1% if not given" },
-    { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
-      "count anew after that long; the whole capture if not given" },
+    { "interval", 0, OPT_BETWEEN(SECONDS, 0.001, 1e9), &traffic_args.interval,
+      "SECONDS", "count anew after that long; the whole capture if not given" },
     { "plot", 0, OPT_TEXT, &traffic_args.flows.plot, "FILE.svg",
       "also draw what the largest have sent over time" },
     TRAFFIC_FLOWS_COUNT_SCAN_DIGEST,
     { "top", 0, OPT_POSITIVE, &traffic_args.flows.top, "N",
       "print only the N largest of an interval" },
-    { "stages", 0, OPT_POSITIVE, &traffic_args.flows.stages, "N",
-      "stages of the filter, 4 if not given" },
-    { "counters", 0, OPT_POSITIVE, &traffic_args.flows.counters, "N",
+    { "stages", 0, OPT_BETWEEN(POSITIVE, 1, MULTISTAGE_MOST),
+      &traffic_args.flows.stages, "N", "stages of the filter, 4 if not given" },
+    { "counters", 0, OPT_BETWEEN(POSITIVE, 1, 0x1p32),
+      &traffic_args.flows.counters, "N",
       "counters per stage; ten for each flow that could be as large as the "
       "threshold if not given" },
-    { "entries", 0, OPT_POSITIVE, &traffic_args.entries, "N",
-      "how many there is room for" },
+    { "entries", 0, OPT_BETWEEN(POSITIVE, 1, 0x1p28), &traffic_args.entries,
+      "N", "how many there is room for" },
     FLAG("serial", 0, traffic_args.flows.serial,
          "stages one behind the other, each with its share of the threshold"),
     FLAG("shared", 0, traffic_args.flows.shared,
@@ -67,7 +74,7 @@ static const struct opt traffic_gen_options[] = {
       "--interface: end after N packets; packets to make" },
     { "flows", 0, OPT_POSITIVE, &traffic_args.nflows, "N",
       "how many there are, 1000 if not given" },
-    { "skew", 0, OPT_TEXT, &traffic_args.gen.skew, "S",
+    { "skew", 0, OPT_BETWEEN(REAL, 0, 10), &traffic_args.gen.skew, "S",
       "flow i has its share 1/i^S of the packets; 1 if not given" },
     TRAFFIC_SEED,
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE", "the capture" },
@@ -81,7 +88,7 @@ static const struct opt traffic_count_options[] = {
     TRAFFIC_FLOWS_COUNT_SCAN_DIGEST,
     TRAFFIC_INNER,
     TRAFFIC_SEED,
-    { "sketch", 0, OPT_TEXT, &traffic_args.count.sketch,
+    { "sketch", 0, OPT_CHOICE, &traffic_args.count.sketch,
       "countmin|spectral|spacecode", "by which; countmin if not given" },
     { "keys", 0, OPT_TEXT, &traffic_args.count.keys, "FILE",
       "only these flows, one per line as they are printed" },
@@ -105,7 +112,8 @@ static const struct opt traffic_block_options[] = {
     { "items", 'n', OPT_POSITIVE, &traffic_args.block.items, "N",
       "prefixes that there is to be room for; those of the lists if not "
       "given" },
-    { "ttl", 0, OPT_TEXT, &traffic_args.block.ttl, "SECONDS",
+    { "ttl", 0, OPT_BETWEEN(POSITIVE, 1, UINT32_MAX), &traffic_args.block.ttl,
+      "SECONDS",
       "entries expire, after this time at the earliest and twice this time at "
       "the latest" },
     FLAG("skip-bad", 0, traffic_args.block.skip_bad,
@@ -162,19 +170,19 @@ static const struct opt traffic_scan_options[] = {
 };
 
 static const struct opt traffic_digest_options[] = {
-    { "interval", 0, OPT_TEXT, &traffic_args.interval, "SECONDS",
-      "of a table, 10 if not given" },
+    { "interval", 0, OPT_BETWEEN(SECONDS, 0.001, 1e9), &traffic_args.interval,
+      "SECONDS", "of a table, 10 if not given" },
     TRAFFIC_FLOWS_COUNT_SCAN_DIGEST,
     { "entries", 0, OPT_POSITIVE, &traffic_args.entries, "N",
       "tables that are kept" },
     TRAFFIC_INNER,
-    { "bits", 0, OPT_POSITIVE, &traffic_args.digest.bits, "N",
+    { "bits", 0, OPT_BETWEEN(POSITIVE, 1, 64), &traffic_args.digest.bits, "N",
       "per packet, 16 if not given, or as many as 0.5 % of the bytes allow" },
     { "router", 0, OPT_TEXT, &traffic_args.digest.router, "NAME",
       "whose tables these are; the name of the file if not given" },
     { "nat", 0, OPT_TEXT, &traffic_args.digest.nat, "FILE",
       "addresses that the router translates, inside and outside" },
-    { "mtu", 0, OPT_POSITIVE, &traffic_args.digest.mtu, "N",
+    { "mtu", 0, OPT_BETWEEN(POSITIVE, 68, 65535), &traffic_args.digest.mtu, "N",
       "the router makes fragments of this many bytes" },
     TRAFFIC_SEED,
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE", "the tables" },
@@ -193,10 +201,10 @@ static const struct opt traffic_trace_options[] = {
       "a capture with the packet, the first one or that of --count" },
     { "from", 0, OPT_TEXT, &traffic_args.trace.from, "NAME",
       "the last one that the packet passed" },
-    { "time", 0, OPT_TEXT, &traffic_args.trace.time, "SECONDS",
-      "when, since 1970; as the capture says if not given" },
-    { "within", 0, OPT_TEXT, &traffic_args.trace.within, "SECONDS",
-      "before and after that time, 1 if not given" },
+    { "time", 0, OPT_BETWEEN(SECONDS, 0, 9e9), &traffic_args.trace.time,
+      "SECONDS", "when, since 1970; as the capture says if not given" },
+    { "within", 0, OPT_BETWEEN(SECONDS, 0, 1e9), &traffic_args.trace.within,
+      "SECONDS", "before and after that time, 1 if not given" },
     QUIET_OPTION("print no summary"),
     JSON_OPTION(traffic_args),
     { 0 },
@@ -204,7 +212,7 @@ static const struct opt traffic_trace_options[] = {
 
 static const struct opt traffic_queue_options[] = {
     TRAFFIC_INNER,
-    { "flows", 0, OPT_POSITIVE, &traffic_args.nflows, "N",
+    { "flows", 0, OPT_BETWEEN(POSITIVE, 1, 99999), &traffic_args.nflows, "N",
       "simulated sources that yield, 100 if not given" },
     { "tun", 0, OPT_TEXT, &traffic_args.queue.tun, "NAME",
       "make this device; what is routed into it goes through the queue" },
@@ -212,23 +220,26 @@ static const struct opt traffic_queue_options[] = {
       "the interface by which it leaves" },
     FLAG("tail", 0, traffic_args.queue.tail,
          "a plain queue, which drops what finds no room, to compare"),
-    { "rehash", 0, OPT_TEXT, &traffic_args.queue.rehash, "SECONDS",
+    { "rehash", 0, OPT_BETWEEN(SECONDS, 0, 1e9), &traffic_args.queue.rehash,
+      "SECONDS",
       "after which other bins take over, 600 if not given; 0: never" },
-    { "warmup", 0, OPT_TEXT, &traffic_args.queue.warmup, "SECONDS",
+    { "warmup", 0, OPT_BETWEEN(SECONDS, 0, 1e9), &traffic_args.queue.warmup,
+      "SECONDS",
       "for which they learn before; a tenth of --rehash if not given" },
-    { "rate", 0, OPT_TEXT, &traffic_args.queue.rate, "N",
+    { "rate", 0, OPT_BETWEEN(REAL, 1e3, 1e12), &traffic_args.queue.rate, "N",
       "of the link in bits per second, 45M if not given; with --tun as fast as "
       "the interface takes it" },
-    { "sender", 0, OPT_TEXT, &traffic_args.queue.sender, "N",
+    { "sender", 0, OPT_BETWEEN(REAL, 1e3, 1e12), &traffic_args.queue.sender,
+      "N",
       "of the simulated sender that does not yield; four fair shares if not "
       "given" },
-    { "levels", 0, OPT_POSITIVE, &traffic_args.queue.levels, "N",
-      "of bins, 8 if not given" },
-    { "bins", 0, OPT_POSITIVE, &traffic_args.queue.bins, "N",
-      "per level, 64 if not given" },
-    { "target", 0, OPT_POSITIVE, &traffic_args.queue.target, "N",
-      "packets of a bin from which on more are dropped, 10 if not given" },
-    { "limit", 0, OPT_POSITIVE, &traffic_args.queue.limit, "N",
+    { "levels", 0, OPT_BETWEEN(POSITIVE, 1, SFB_MOST_LEVELS),
+      &traffic_args.queue.levels, "N", "of bins, 8 if not given" },
+    { "bins", 0, OPT_BETWEEN(POSITIVE, 2, SFB_MOST_BINS),
+      &traffic_args.queue.bins, "N", "per level, 64 if not given" },
+    { "target", 0, OPT_BETWEEN(POSITIVE, 1, 1e6), &traffic_args.queue.target,
+      "N", "packets of a bin from which on more are dropped, 10 if not given" },
+    { "limit", 0, OPT_BETWEEN(POSITIVE, 1, 1e6), &traffic_args.queue.limit, "N",
       "packets of all, 500 if not given" },
     TRAFFIC_SEED,
     QUIET_OPTION("print no summary"),
@@ -262,7 +273,7 @@ static const struct verb traffic_verbs[] = {
           "status "
           "is 2.\n\n"
           "Bytes are those of whole packets on the wire, also where only their "
-          "beginnings were captured. Packets that are no IP, that were "
+          "beginnings were captured. Packets that are not IP, that were "
           "captured "
           "too short for the key, or whose lengths contradict each other are "
           "counted in the summary. A fragment that is not the first has no "

@@ -26,7 +26,7 @@ static const struct opt urls_build_options[] = {
     { "output", 'o', OPT_TEXT, &urls_args.output, "FILE",
       "write the list to FILE" },
     URLS_DOMAINS,
-    { "store", 0, OPT_TEXT, &urls_args.store, "filter|prefixes",
+    { "store", 0, OPT_CHOICE, &urls_args.store, "filter|prefixes",
       "a filter (the default), or the sorted prefixes of SHA-256 that browsers "
       "use" },
     URLS_BUILD_COMPARE,

@@ -137,8 +137,7 @@ static void offer_second_words(const struct asked *a, const char *first)
             offer(a, v->name + n + 1, "", v->summary);
 }
 
-/* ------------------------------------------------- options of kind and format
- */
+/* ----------------------------------------------- options of kind and format */
 
 /* The value that an option of the line has; NULL if it was not given. */
 static const char *value_of(const struct asked *a, const char *name)

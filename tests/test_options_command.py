@@ -124,4 +124,4 @@ def test_a_letter_that_is_gone_names_what_is_right(trouble, command, letter,
     assert letter not in {o["letter"] for o in OPTIONS[command]}
     assert long in {o["name"] for o in OPTIONS[command]}
     for words in ([f"-{letter}", "1"], [f"-{letter}1"]):
-        trouble(command, *words, says=[f"-{letter} ", f"right: {right}"])
+        trouble(command, *words, says=[f"-{letter} ", f"use {right}"])

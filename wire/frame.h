@@ -32,10 +32,11 @@ enum frame_error {
     FRAME_BUSY,        /* too much waits already: try again later */
     FRAME_NOT_FOUND,
     FRAME_NOT_MINE,
-    FRAME_STALE,  /* there is a newer version */
-    FRAME_FULL,   /* the disk took it not */
-    FRAME_WRONG,  /* the body is none */
-    FRAME_DAMAGED /* it is there, but not as it was written */
+    FRAME_STALE,   /* there is a newer version */
+    FRAME_FULL,    /* the disk took it not */
+    FRAME_WRONG,   /* the body is none */
+    FRAME_DAMAGED, /* it is there, but not as it was written */
+    FRAME_NOT_SOON /* too few are there, and waiting will not help */
 };
 
 struct frame {
@@ -60,8 +61,7 @@ size_t frame_close(unsigned char *bytes, size_t nbody, const struct frame *f);
 
 uint32_t frame_crc(uint32_t sum, const void *bytes, size_t n);
 
-/* -------------------------------------------------------------------- bodies
- */
+/* ------------------------------------------------------------------- bodies */
 
 /* Reading: what lies past the end is zero, and `bad` is set. */
 struct body {

@@ -31,8 +31,11 @@
 
 #define NAME_MOST CHORD_NAME_MOST
 
-/* ------------------------------------------------------------------ arguments
- */
+/* By default a silent node is left out after 8 s and a few messages; waiting
+ * longer than that changes nothing. */
+#define USUAL_WAIT 15000
+
+/* ---------------------------------------------------------------- arguments */
 
 static bool take_params(const struct node_args *a, struct chord_params *p)
 {
@@ -47,8 +50,8 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
     return true;
 }
 
-/* A client that the caller closes, and whose secret outlives it; NULL, after
- * printing the reason. There is none that is half open. */
+/* A client, which the caller closes and whose secret outlives it; NULL, after
+ * printing the reason. A client is open as a whole or not at all. */
 static struct chord_client *client_open(const struct node_args *a,
                                         struct secure_secret *secret)
 {
@@ -67,8 +70,10 @@ static struct chord_client *client_open(const struct node_args *a,
             client_close(c);
             return NULL;
         }
-    if (c)
+    if (c) {
         c->nentries = a->at.n;
+        c->wait = a->wait ? a->wait : USUAL_WAIT;
+    }
     return c;
 }
 
@@ -81,8 +86,7 @@ static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
     return true;
 }
 
-/* ------------------------------------------------------------------ manifests
- */
+/* ---------------------------------------------------------------- manifests */
 
 struct manifest {
     char name[NAME_MOST + 1];
@@ -109,8 +113,7 @@ static bool manifest_read(const unsigned char *bytes, size_t n,
            strlen(m->name) == nname;
 }
 
-/* ------------------------------------------------------------------------- put
- */
+/* ---------------------------------------------------------------------- put */
 
 static int put_blocks(struct chord_client *c, int fd, const char *path,
                       struct blob *digests, struct node_file *out)
@@ -238,8 +241,7 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* ------------------------------------------------------------------------- get
- */
+/* ---------------------------------------------------------------------- get */
 
 /* The manifest of a name: YES, NO if there is none, TROUBLE with the reason
  * printed. */
@@ -337,8 +339,7 @@ int ring_node_get(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* -------------------------------------------------------------------------- rm
- */
+/* ----------------------------------------------------------------------- rm */
 
 static int remove_file(struct chord_client *c, const char *name)
 {
@@ -380,8 +381,7 @@ int ring_node_rm(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* ------------------------------------------------------------ round the ring
- */
+/* ----------------------------------------------------------- round the ring */
 
 typedef bool member_fn(struct chord_client *c, struct chord_peer at,
                        struct chord_peer pred, void *ctx);
@@ -397,7 +397,7 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
     const uint64_t first = at.id;
     for (unsigned steps = 0; steps < BOOK_MOST; steps++) {
         if (!client_state(c, at, &m)) {
-            /* Gone since: whoever owns its place now. */
+            /* It has gone since: ask whoever owns its place now. */
             if (steps && client_owner(c, at.id, &f) && f.owner.id != at.id) {
                 at = f.owner;
                 continue;
@@ -485,7 +485,7 @@ static bool list_process(struct chord_client *c, struct listing *l,
     }
 }
 
-/* All files; false if somebody did not answer, or who keeps what has changed
+/* All files; false if somebody did not answer, or if the holders have changed
  * meanwhile. */
 static bool list_all(struct chord_client *c, struct listing *l)
 {
@@ -507,11 +507,11 @@ int ring_node_ls(const struct node_args *args, const struct list *operands)
     (void)operands;
     int status = l ? YES : c ? fail("no memory for a list of files") : TROUBLE;
     bool done = false;
-    for (unsigned tries = 0; status == YES && !done && tries < 10; tries++) {
-        if (tries)
-            client_wait(tries);
+    if (status == YES)
+        attempts_begin(c);
+    for (unsigned tries = 0;
+         status == YES && !done && attempts_go_on(c, tries, 10); tries++)
         done = list_all(c, l);
-    }
     if (status == YES && !done)
         status = fail("it cannot be said what the ring has: %s", c->call.why);
     for (size_t i = 0; status == YES && i < l->n && !quiet; i++)

@@ -14,7 +14,7 @@ struct node_args {
     const char *listen, *name, *key, *output, *as, *absence;
     struct list join, at;
     uint64_t r, copies, least, vnodes, period, exchange, patience, evict,
-        reclaim;
+        reclaim, wait;
     bool json;
 };
 

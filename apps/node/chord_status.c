@@ -150,8 +150,7 @@ int ring_node_leave(const struct node_args *args, const struct list *operands)
     return c ? YES : TROUBLE;
 }
 
-/* -------------------------------------------------------------------- starting
- */
+/* ----------------------------------------------------------------- starting */
 
 int ring_node_key(const struct node_args *args, const struct list *operands)
 {

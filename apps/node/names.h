@@ -51,7 +51,7 @@
 
 /* Types of frames, beside those of the ring and of services. */
 enum {
-    NAMES_WHO = 34, /* digest -> lineage, epoch, holders */
+    NAMES_WHO = 34, /* digest -> lineage, epoch, holders, u8 alone? */
     NAMES_READ,     /* digest, u8 data? -> record; of a primary */
     NAMES_WRITE,    /* u64 number before it, or 2^64 - 1: what cannot be read;
                        record -> u8 copies; likewise */
@@ -129,6 +129,7 @@ struct names {
     uint64_t going[NAMES_JOINING];
     unsigned ncoming, ngoing;
     bool behind, unsettled, stranger;
+    bool alone;  /* half of the roster or more have been silent for `evict` */
     bool merges; /* its names are older than its roster, */
     bool offers; /* and have not been given to those who keep them */
 
@@ -186,11 +187,14 @@ struct names_state {
     size_t least;   /* copies that a write needs now */
 };
 struct names_state names_state(struct names *m);
+/* Have half of the roster or more been silent for so long that they would be
+ * left out, if only there were a majority for it? Then what needs one of them
+ * can wait for its return alone. */
+bool names_alone(struct names *m);
 /* A copy of the present roster; false: there is none. */
 bool names_roster(struct names *m, struct roster *out);
 
-/* ----------------------------------------- between the files of this machine
- */
+/* ---------------------------------------- between the files of this machine */
 
 /* With the lock held. */
 struct names_epoch *names_now(const struct names *m);

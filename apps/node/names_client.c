@@ -29,25 +29,22 @@
 #define NAME_TRIES 10
 #define NAME_NOBODY 4 /* attempts in which no member answered at all */
 
-void client_wait(unsigned tries)
-{
-    const unsigned ms = 50u << (tries < 6 ? tries : 6);
-    const struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
-    nanosleep(&t, NULL);
-}
-
 static enum frame_error ask_names(struct chord_client *c,
                                   const struct address *at, uint8_t type,
                                   struct frame *f)
 {
+    /* Who keeps a name is known without asking others: a node that does not say
+     * so soon is none to wait for. */
+    attempts_hurry(c, type == NAMES_WHO && c->wait ? c->wait / 3 : c->timeout);
     if (!call_ask(&c->call, at, type, &c->blob, f))
         return FRAME_REFUSED;
     return call_error(&c->call, f);
 }
 
-/* The first of those who keep a name. */
+/* The first of those who keep a name. *alone: half of those who keep names, or
+ * more, have long been silent. */
 static bool find_primary(struct chord_client *c, const unsigned char *digest,
-                         unsigned tries, struct roster_entry *out)
+                         unsigned tries, struct roster_entry *out, bool *alone)
 {
     for (size_t i = 0; i < c->nentries; i++) {
         struct frame f;
@@ -59,7 +56,13 @@ static bool find_primary(struct chord_client *c, const unsigned char *digest,
         struct body b = { f.body, f.nbody, false };
         body_number(&b, 8);
         body_number(&b, 8);
-        if (body_number(&b, 1) && roster_take_entry(&b, out))
+        const unsigned n = (unsigned)body_number(&b, 1);
+        struct roster_entry other;
+        bool ok = n && roster_take_entry(&b, out);
+        for (unsigned k = 1; k < n && ok; k++)
+            ok = roster_take_entry(&b, &other);
+        *alone = body_number(&b, 1) == 1;
+        if (ok)
             return true;
         snprintf(c->call.why, sizeof c->call.why, "an answer that is none");
     }
@@ -98,7 +101,9 @@ static enum frame_error read_once(struct chord_client *c,
                                   struct roster_entry *primary)
 {
     struct frame f;
-    c->nobody = find_primary(c, digest, tries, primary) ? 0 : c->nobody + 1;
+    bool alone = false;
+    c->nobody =
+        find_primary(c, digest, tries, primary, &alone) ? 0 : c->nobody + 1;
     if (c->nobody)
         return FRAME_REFUSED;
     blob_start(&c->blob);
@@ -106,6 +111,12 @@ static enum frame_error read_once(struct chord_client *c,
     blob_bytes(&c->blob, digest, STORE_DIGEST);
     blob_number(&c->blob, bytes != NULL, 1);
     const enum frame_error e = ask_names(c, &primary->address, NAMES_READ, &f);
+    if (e == FRAME_REFUSED && alone) {
+        snprintf(c->call.why, sizeof c->call.why,
+                 "the first of those who keep this name is silent, and so is "
+                 "half of the ring or more: too few to go on without it");
+        return FRAME_NOT_SOON;
+    }
     return e ? e : take_answer(c, &f, digest, r, bytes);
 }
 
@@ -115,17 +126,17 @@ enum store_result client_read_name(struct chord_client *c,
 {
     struct roster_entry primary;
     c->nobody = 0;
-    for (unsigned tries = 0; tries < NAME_TRIES && c->nobody < NAME_NOBODY;
+    attempts_begin(c);
+    for (unsigned tries = 0;
+         c->nobody < NAME_NOBODY && attempts_go_on(c, tries, NAME_TRIES);
          tries++) {
-        if (tries)
-            client_wait(tries);
         const enum frame_error e =
             read_once(c, digest, tries, r, bytes, &primary);
         if (!e)
             return STORE_OK;
         if (e == FRAME_NOT_FOUND)
             return STORE_NONE;
-        if (e == FRAME_DAMAGED)
+        if (e == FRAME_DAMAGED || e == FRAME_NOT_SOON)
             break;
     }
     return STORE_BROKEN;
@@ -159,14 +170,16 @@ enum store_result client_write_name(struct chord_client *c, struct stored *r,
         mark = (uint32_t)getpid();
     r->writer = mark;
     c->nobody = 0;
-    for (unsigned tries = 0; tries < NAME_TRIES && c->nobody < NAME_NOBODY;
+    attempts_begin(c);
+    for (unsigned tries = 0;
+         c->nobody < NAME_NOBODY && attempts_go_on(c, tries, NAME_TRIES);
          tries++) {
         struct roster_entry primary;
         struct stored there = { 0 };
-        if (tries)
-            client_wait(tries);
         enum frame_error e =
             read_once(c, r->digest, tries, &there, NULL, &primary);
+        if (e == FRAME_NOT_SOON)
+            break;
         if (e && e != FRAME_NOT_FOUND && e != FRAME_DAMAGED)
             continue;
         const bool damaged = e == FRAME_DAMAGED;
@@ -189,15 +202,15 @@ enum store_result client_write_name(struct chord_client *c, struct stored *r,
             return STORE_OK;
         }
         /* Others are refused before anything is written. */
-        *unknown |= e != FRAME_STALE && e != FRAME_NOT_MINE && e != FRAME_WRONG;
-        if (e == FRAME_FULL || e == FRAME_WRONG)
+        *unknown |= e != FRAME_STALE && e != FRAME_NOT_MINE &&
+                    e != FRAME_WRONG && e != FRAME_NOT_SOON;
+        if (e == FRAME_FULL || e == FRAME_WRONG || e == FRAME_NOT_SOON)
             break;
     }
     return STORE_BROKEN;
 }
 
-/* ------------------------------------------------------------------ all names
- */
+/* ---------------------------------------------------------------- all names */
 
 bool client_roster(struct chord_client *c, struct roster *out)
 {

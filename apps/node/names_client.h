@@ -22,10 +22,6 @@ enum store_result client_write_name(struct chord_client *c, struct stored *r,
                                     const void *data, bool removes,
                                     unsigned *copies, bool *unknown);
 
-/* Wait before the next attempt: 100 ms, doubling up to 3.2 s, 16 s in all of
- * ten. */
-void client_wait(unsigned tries);
-
 /* The present roster, from any member. False: c->call.why. */
 bool client_roster(struct chord_client *c, struct roster *out);
 

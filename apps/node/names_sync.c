@@ -24,8 +24,7 @@
 #include "apps/node/names.h"
 #include "chord/chord_record.h"
 
-/* ------------------------------------------------------------------- reports
- */
+/* ------------------------------------------------------------------ reports */
 
 struct report {
     uint64_t who;
@@ -129,8 +128,7 @@ static bool was_ready(const struct report *r, uint64_t epoch, uint64_t id)
     return false;
 }
 
-/* -------------------------------------------------------------------- a piece
- */
+/* ------------------------------------------------------------------ a piece */
 
 enum source { SOURCE_SELF, SOURCE_OTHER, SOURCE_NONE };
 
@@ -321,8 +319,7 @@ static bool take_piece(struct syncing *s, uint64_t a, uint64_t b)
     return false;
 }
 
-/* ----------------------------------------------------------------- the circle
- */
+/* --------------------------------------------------------------- the circle */
 
 static int by_number(const void *x, const void *y)
 {
@@ -446,8 +443,7 @@ void names_sync(struct names *m, void *by)
     syncing_free(&s);
 }
 
-/* ----------------------------------------------------------------------- ticks
- */
+/* -------------------------------------------------------------------- ticks */
 
 static uint64_t tick_random(struct names *m)
 {
@@ -482,7 +478,7 @@ bool names_is_silent(const struct names *m, uint64_t who)
     return false;
 }
 
-/* The silent of the last roster are so in the next. */
+/* Those that were silent in the last roster start out silent in the next. */
 static void carry_over(struct names *m, const struct roster *r)
 {
     struct names_heard heard[ROSTER_MOST];
@@ -548,7 +544,8 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
     }
     /* Fewer than a majority cannot decide that anyway; if they are no longer
      * cut off by the time they ask, they must not try. */
-    if (next->n < roster_majority(r)) {
+    const bool alone = next->n < roster_majority(r);
+    if (alone) {
         *next = *r;
         next->epoch = r->epoch + 1;
         silent = 0;
@@ -557,6 +554,7 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
     const bool turn = first < r->n && r->at[first].who == m->self.who;
     const bool now_anyway = tick_random(m) % (2 * r->n) == 0;
     pthread_mutex_lock(&m->wants);
+    m->alone = alone;
     bool asked = m->ncoming || m->ngoing;
     for (unsigned i = 0; i < m->ncoming; i++) {
         const unsigned at = roster_find(r, m->coming[i].who);
@@ -634,6 +632,9 @@ void names_tick(struct names *m, void *by, const struct address *entries,
     const unsigned self = roster_find(r, m->self.who);
     const bool in = self < r->n;
     if (!in) {
+        pthread_mutex_lock(&m->wants);
+        m->alone = false; /* nobody asks for its vote */
+        pthread_mutex_unlock(&m->wants);
         come_in(m, by, r, entries, nentries);
     } else if (!address_equal(&r->at[self].address, &m->self.address) ||
                r->at[self].vnodes != m->self.vnodes) {

@@ -129,11 +129,11 @@ int parquet_verb_add(const struct parquet_args *args,
     if (operands->n > 1)
         return fail("add takes one file; columns are named with --column");
     if (!args->output)
-        return fail("where to? right: bloomery parquet add FILE -o OUT "
-                    "--column C");
+        return fail("nothing says where to write; usage: bloomery parquet add "
+                    "FILE -o OUT --column C");
     if (args->columns.n == 0)
-        return fail("which column? right: bloomery parquet add FILE -o OUT "
-                    "--column C; bloomery parquet info FILE lists them");
+        return fail("no column is given; usage: bloomery parquet add FILE -o "
+                    "OUT --column C; bloomery parquet info FILE lists them");
     if (!output_works(args->output, args->json) ||
         !output_spares(args->output, &path, 1))
         return TROUBLE;

@@ -27,8 +27,8 @@ parquet_fail(struct parquet_error *e, const char *format, ...);
 /* The same from bly_error(). */
 bool parquet_fail_library(struct parquet_error *e);
 
-/* What looked damaged, or could not be copied, may have been changed under our
- * eyes: that is then what is told. */
+/* What looks damaged, or cannot be copied, may be a file that was changed
+ * meanwhile; then that is what is reported. */
 struct parquet_file;
 bool parquet_blame(const struct parquet_file *f, struct parquet_error *e);
 

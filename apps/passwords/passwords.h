@@ -24,7 +24,8 @@
 struct passwords_args {
     struct sizing sizing;
     struct keys keys; /* skip_bad, the secret, NUL as end */
-    const char *output, *format, *list, *mirror, *spill;
+    const char *output, *format, *mirror, *spill;
+    unsigned list; /* number of the hash */
     const char *listen, *ntlm_mirror;
     uint64_t min_count, threads, max_memory;
     bool words, hashes, invert, count, json;

@@ -1,5 +1,5 @@
 /*
- * passwords_report.c - what bloomery passwords tells
+ * passwords_report.c - what bloomery passwords reports
  */
 #include "apps/passwords/passwords.h"
 #include "io/foreign_files.h"

@@ -1,5 +1,5 @@
 /*
- * seal_report.c - what bloomery seal tells
+ * seal_report.c - what bloomery seal reports
  */
 #include "apps/seal/seal_args.h"
 

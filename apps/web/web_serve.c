@@ -214,7 +214,7 @@ static void web_started(void *ctx, const char *base, uint64_t port)
 int web_serve(const struct web_args *args, const struct list *operands)
 {
     if (operands->n)
-        return fail("'%s' is no option; --folder says where the files are",
+        return fail("'%s' is not an option; --folder says where the files are",
                     operands->at[0]);
     struct web_server *const s = calloc(1, sizeof *s);
     struct http service = {

@@ -44,6 +44,7 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "core/secret.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "sketch/topk.h"
@@ -88,10 +89,18 @@ static void topk_lists_free(const bly_topk *t, topk_entry *entries,
         bly_mem_release(&t->mem, slots, topk_slots_for(room) * sizeof *slots);
 }
 
+/* Where a hash belongs. Whoever chooses keys knows their hashes, unless these
+ * are keyed, but not the salt: they do not all meet in one place. */
+static uint32_t topk_home(const bly_topk *t, uint64_t h)
+{
+    return (uint32_t)bly_scale(bly_mix64(h ^ t->salt[0]) * t->salt[1],
+                               t->nslots);
+}
+
 /* The slot of a hash, or the free one where it would be. */
 static uint32_t topk_slot_of(const bly_topk *t, uint64_t h)
 {
-    uint32_t s = (uint32_t)bly_scale(h, t->nslots);
+    uint32_t s = topk_home(t, h);
     while (t->slots[s].entry && t->slots[s].hash != h)
         s = (s + 1) & (t->nslots - 1);
     return s;
@@ -158,6 +167,8 @@ bly_status bly_topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
     t->k = k;
     t->nlines = nlines;
     t->decay = decay;
+    bly_process_secret(t->salt);
+    t->salt[1] |= 1;
     for (unsigned c = 0; c < TOPK_CHANCES; c++) {
         const double p = ldexp(pow(decay, c), 64);
         t->chance[c] = p < 0x1p64 ? (uint64_t)p : UINT64_MAX;
@@ -231,7 +242,7 @@ static void topk_slot_clear(bly_topk *t, uint64_t h)
     uint32_t hole = topk_slot_of(t, h);
     for (uint32_t s = (hole + 1) & mask; t->slots[s].entry;
          s = (s + 1) & mask) {
-        const uint32_t home = (uint32_t)bly_scale(t->slots[s].hash, t->nslots);
+        const uint32_t home = topk_home(t, t->slots[s].hash);
         if (((s - home) & mask) < ((s - hole) & mask))
             continue;
         t->slots[hole] = t->slots[s];
@@ -385,21 +396,6 @@ static unsigned char *topk_key_copy(bly_topk *t, const void *key, size_t len)
 
 /* ---------------------------------------------------------- what was saved */
 
-/* Hashes that come from a file may have been chosen to lie in each other's way:
- * with half of the slots free, no others have so many behind them. */
-#define TOPK_CROWD 1000
-
-/* Is there a place for this hash, which is not on the list? */
-static bool topk_place(const bly_topk *t, uint64_t hash)
-{
-    const uint32_t mask = t->nslots - 1;
-    uint32_t s = (uint32_t)bly_scale(hash, t->nslots), steps = 0;
-    for (; t->slots[s].entry && steps < TOPK_CROWD; s = (s + 1) & mask, steps++)
-        if (t->slots[s].hash == hash)
-            return false;
-    return steps < TOPK_CROWD;
-}
-
 bly_status bly_topk_restore(bly_topk *t, uint64_t hash, uint64_t count,
                             const void *key, size_t len)
 {
@@ -407,8 +403,7 @@ bly_status bly_topk_restore(bly_topk *t, uint64_t hash, uint64_t count,
     const bool own =
         t->origin.blind || bly_hash(&t->origin.hasher, key, len) == hash;
     if (at == t->k || !own || !count || count > t->total ||
-        (at && topk_heap_count(t, (at - 1) / 2) > count) ||
-        !topk_place(t, hash))
+        (at && topk_heap_count(t, (at - 1) / 2) > count) || topk_find(t, hash))
         return bly_fail(BLY_EFORMAT, "a damaged list of heaviest keys: keys "
                                      "that no stream leaves there");
     const bly_status st = topk_grow(t);
@@ -762,7 +757,8 @@ bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
             "differ: make both with the same",
             (unsigned)dst->k, (unsigned long long)(dst->nlines * BLY_LINE),
             (unsigned)src->k, (unsigned long long)(src->nlines * BLY_LINE));
-    bly_status st = bly_origins_fit(&dst->origin, &src->origin);
+    bly_status st =
+        bly_origins_fit(&dst->origin, !dst->total, &src->origin, !src->total);
     if (st)
         return st;
     if (src->total > UINT64_MAX - dst->total)
@@ -783,8 +779,7 @@ bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
     }
     topk_forget_listed(both);
     both->origin = dst->origin;
-    if (!both->origin.keying.type)
-        both->origin.keying = src->origin.keying;
+    both->origin.keying = bly_origins_keying(&dst->origin, &src->origin);
     both->random = dst->random;
     both->total = dst->total + src->total;
     both->has_left = false;

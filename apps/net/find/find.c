@@ -42,8 +42,7 @@ struct find_run {
     struct service rows[SERVICE_ANSWERS]; /* printed */
 };
 
-/* --------------------------------------------------------------------- set-up
- */
+/* ------------------------------------------------------------------- set-up */
 
 static bool find_open(struct find_run *r, const struct find_args *args,
                       const struct list *at)
@@ -112,8 +111,7 @@ static size_t tag_members(struct chord_client *c, const char *tag,
     return 1 + n;
 }
 
-/* ------------------------------------------------------------------- looking
- */
+/* ------------------------------------------------------------------ looking */
 
 static uint32_t place_of(struct find_run *r, const struct address *at)
 {
@@ -193,7 +191,7 @@ static bool look_near(struct find_run *r)
     seek_start(&s, 0, 4 * SERVICE_TAGS);
     do {
         size_t n = 0;
-        /* Who does not answer, or lies, is a dead end. */
+        /* A server that does not answer, or lies, is a dead end. */
         const bool said = look_place(r, at);
         if (said && look_print(r, &r->places[at], "near", s.hops))
             return true;
@@ -282,8 +280,8 @@ static bool first_answers(struct find_run *r)
     return true;
 }
 
-/* Nobody that answered has it. That nobody has it is known only if all who may
- * have it answered. */
+/* None of those that answered has it. Only if all that may have it answered is
+ * it certain that nobody does. */
 static int find_none(const struct find_run *r)
 {
     char text[ADDRESS_TEXT], some[4 * ADDRESS_TEXT] = "";
@@ -343,9 +341,9 @@ static bool take_tags(const struct list *words, size_t from, struct service *s)
     for (size_t i = from; i < words->n; i++)
         if (!strchr(words->at[i], '=') ||
             !service_tag(s, words->at[i], strlen(words->at[i])))
-            return !fail("%s: right: up to %d tags KEY=VALUE of at most %d "
-                         "bytes",
-                         words->at[i], SERVICE_TAGS, SERVICE_TAG);
+            return !fail(
+                "%s: expected up to %d tags KEY=VALUE of at most %d bytes",
+                words->at[i], SERVICE_TAGS, SERVICE_TAG);
     return true;
 }
 
@@ -363,8 +361,7 @@ int net_find(const struct find_args *args, const struct list *tags)
     return status;
 }
 
-/* ----------------------------------------------------------------- announcing
- */
+/* --------------------------------------------------------------- announcing */
 
 static volatile sig_atomic_t announce_ends;
 
@@ -459,8 +456,7 @@ int net_announce(const struct find_args *args, const struct list *words)
     return status;
 }
 
-/* --------------------------------------------------------------------- status
- */
+/* ------------------------------------------------------------------- status */
 
 int net_node_status(const struct find_args *args, const char *address)
 {

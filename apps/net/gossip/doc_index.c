@@ -1,5 +1,5 @@
 /*
- * doc_index.c - which document of a folder has which words, how often
+ * doc_index.c - which documents of a folder have which words, and how often
  */
 #define _GNU_SOURCE
 #include "apps/net/gossip/doc_index.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/table.h"
 #include "io/folders.h"
 #include "io/source.h"
 #include "io/text_words.h"
@@ -19,8 +20,7 @@
 
 #define PIECE ((size_t)64 << 10)
 
-/* ------------------------------------------------------------------ the index
- */
+/* ---------------------------------------------------------------- the index */
 
 struct doc_index *doc_index_new(const char *folder)
 {
@@ -180,8 +180,7 @@ size_t doc_index_find(const struct doc_index *x, const struct query *q,
     }
 }
 
-/* ------------------------------------------------------------------ documents
- */
+/* ---------------------------------------------------------------- documents */
 
 /* The words of one document: a table that is emptied for the next. */
 struct doc_words {
@@ -190,6 +189,12 @@ struct doc_words {
     size_t n, room;
     uint64_t *slots; /* of the table: number in `words` and one */
 };
+
+/* Who writes documents knows the hashes of words, but not their places. */
+static size_t word_slot(uint64_t word, size_t room)
+{
+    return table_hash(&word, sizeof word) & (2 * room - 1);
+}
 
 static bool doc_grow(struct doc_words *d)
 {
@@ -209,7 +214,7 @@ static bool doc_grow(struct doc_words *d)
     d->slots = slots;
     d->room = room;
     for (size_t i = 0; i < d->n; i++) {
-        size_t at = d->words[i] & (2 * room - 1);
+        size_t at = word_slot(d->words[i], room);
         while (slots[at])
             at = (at + 1) & (2 * room - 1);
         slots[at] = i + 1;
@@ -225,7 +230,7 @@ static bool doc_word(void *ctx, bly_bytes word)
     if (d->n == d->room && !doc_grow(d))
         return false;
     const uint64_t hash = word_hash(word);
-    size_t at = hash & (2 * d->room - 1);
+    size_t at = word_slot(hash, d->room);
     while (d->slots[at] && d->words[d->slots[at] - 1] != hash)
         at = (at + 1) & (2 * d->room - 1);
     if (!d->slots[at]) {
@@ -363,8 +368,7 @@ struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,
     return x;
 }
 
-/* -------------------------------------------------------------------- context
- */
+/* ------------------------------------------------------------------ context */
 
 static bool is_word_byte(unsigned char c)
 {

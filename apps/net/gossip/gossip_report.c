@@ -39,7 +39,7 @@ const struct field listed_peer_fields[] = {
 const struct field peers_fields[] = {
     NUMBER("documents", PEER_DOCUMENTS, NONE, "in its own folder"),
     NUMBER("words", PEER_WORDS, NONE, "different ones in them"),
-    NUMBER("left_out", PEER_LEFT_OUT, NONE, "files that are no documents"),
+    NUMBER("left_out", PEER_LEFT_OUT, NONE, "files that are not documents"),
     NUMBER("rumours", PEER_RUMOURS, NONE, "times that it told some"),
     NUMBER("compared", PEER_COMPARED, NONE, "directories with others"),
     NUMBER("fetched", PEER_FETCHED, NONE, "filters from others"),

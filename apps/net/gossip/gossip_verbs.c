@@ -104,7 +104,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     if (a->best > QUERY_BEST)
         return fail("--best is at most %d", QUERY_BEST);
     if (!a->at)
-        return fail("which peer? right: --at ADDRESS:PORT");
+        return fail("no peer is given; use --at ADDRESS:PORT");
     if (!query_words(&q, words->at, words->n))
         return fail("1 to %d different words of letters and digits are wanted",
                     QUERY_WORDS);
@@ -136,8 +136,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     return status;
 }
 
-/* ---------------------------------------------------------------- a directory
- */
+/* -------------------------------------------------------------- a directory */
 
 static bool read_peers(const struct frame *f, struct peers_report *r)
 {
