@@ -63,7 +63,7 @@ class Place:
         self.at, self.folder = at, at / "folder"
         at.chmod(0o755)
         self.program = at / "bloomery"
-        for made in [PROGRAM, *PROGRAM.parent.glob("bloomery-[a-z]*")]:
+        for made in [PROGRAM, *pathlib.Path(PROGRAM).parent.glob("bloomery-[a-z]*")]:
             shutil.copy(made, at)
         self.shim = at / "no_network.so"
         shutil.copy(NO_NETWORK, self.shim)
