@@ -156,7 +156,7 @@ static const struct opt net_options[] = {
 
 #define NET_SERVERS " key-file network keys depth patience quiet "
 
-static const struct verb net_verbs[] = {
+static const struct old_verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
       "cell-bits depth fpr plot peers docs loss best vain quiet json " },
@@ -436,7 +436,7 @@ static const struct example net_examples[] = {
 const struct command cmd_net = {
     .name = "net",
     .usage = "VERB [OPTION]... OPERAND",
-    .verbs = "sim router trace node announce find status peer search peers",
+    .old_verbs = "sim router trace node announce find status peer search peers",
     .summary = "filters that travel: loops, the way back, groups, services, "
                "gossip",
     .about =

@@ -56,7 +56,7 @@ static const struct opt node_options[] = {
 
 #define NODE_CLIENT " at key-file ring successors copies patience quiet json "
 
-static const struct verb node_verbs[] = {
+static const struct old_verb node_verbs[] = {
     { "run", "DIR", 1,
       " listen join key-file ring successors copies least-copies vnodes period "
       "exchange patience evict absence reclaim quiet " },
@@ -96,7 +96,7 @@ static const struct example node_examples[] = {
 const struct command cmd_node = {
     .name = "node",
     .usage = "VERB [OPTION]... [OPERAND]...",
-    .verbs = "run put get rm ls status leave key",
+    .old_verbs = "run put get rm ls status leave key",
     .summary = "a ring of processes that keeps files (Chord)",
     .about =
         "run makes this process a member of a Chord ring, with its records in "

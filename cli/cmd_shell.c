@@ -99,10 +99,7 @@ static const char **command_line(const struct typed *t, const struct command *c,
     int n = 0;
     if (!argv)
         return NULL;
-    bool keyed = false;
-    for (const struct opt *o = c->options; o->name; o++)
-        keyed |= strcmp(o->name, "key-file") == 0;
-    if (keyed && shell.key_file) {
+    if (shell.key_file && option_named(c, NULL, "key-file", 8)) {
         argv[n++] = "--key-file";
         argv[n++] = shell.key_file;
     }
@@ -121,10 +118,8 @@ static bool lacks_keys(const struct command *c, const struct list *operands)
     if ((operands->n > 1 && !operand_is_stdin(operands, 1)) ||
         !strstr(c->usage, "KEY"))
         return false;
-    for (const struct opt *o = c->options; o->name; o++)
-        if (strcmp(o->name, "file") == 0)
-            return ((const struct list *)o->to)->n == 0;
-    return false;
+    const struct opt *const o = option_named(c, NULL, "file", 4);
+    return o && !was_given(o->to);
 }
 
 /* In the new process: run it, and end with its status. */
@@ -145,14 +140,14 @@ static void run_command(const struct typed *t, const struct list *words)
     const char **const argv = command_line(t, c, words, &argc);
     if (!argv)
         exit(fail("out of memory"));
-    struct list operands;
+    struct line line;
     int status;
-    if (options_parse(c, argc, (char **)(void *)argv, &operands, &status)) {
-        if (t->filter && lacks_keys(c, &operands))
+    if (options_parse(c, argc, (char **)(void *)argv, &line, &status)) {
+        if (t->filter && lacks_keys(c, &line.operands))
             status = fail("which keys? right: %s KEY..., or %s -f FILE",
                           c->name, c->name);
         else
-            status = c->run(&operands);
+            status = line_run(&line);
     }
     secret_wipe();
     exit(out_finish(status));
@@ -236,7 +231,7 @@ static int shell_help(const struct list *words)
                         words->at[1]);
         if (t->filter)
             puts("In the shell FILTER is left out.\n");
-        help_command(c);
+        help_command(c, NULL);
         return YES;
     }
     for (size_t i = 0; i < NTYPED; i++)

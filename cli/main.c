@@ -77,11 +77,11 @@ int main(int argc, char **argv)
 
     set_running(c->name);
     plot_wait = wait_for_lock;
-    struct list operands;
+    struct line line;
     int status;
-    if (options_parse(c, argc - 2, argv + 2, &operands, &status))
-        status = c->run(&operands);
+    if (options_parse(c, argc - 2, argv + 2, &line, &status))
+        status = line_run(&line);
     secret_wipe();
-    free(operands.at);
+    free(line.operands.at);
     return out_finish(status);
 }

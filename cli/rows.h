@@ -5,6 +5,7 @@
 #define BLY_CLI_ROWS_H
 
 #include "cli/cli.h"
+#include "io/files.h"
 #include "io/source.h"
 #include "report/say.h"
 
@@ -153,7 +154,7 @@
     "print nothing, not even warnings or --json; errors are still reported"
 
 #define WAIT_OPTION                                                           \
-    OPTION("wait", 0, OPT_WAIT, NULL, "SECONDS",                              \
+    OPTION("wait", 0, OPT_SECONDS, &wait_seconds, "SECONDS",                  \
            "wait at most this long for another process that is changing the " \
            "file; 0: not at all; 60 if not given")
 

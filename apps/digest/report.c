@@ -44,7 +44,7 @@ struct got {
     struct content content;
 };
 
-static const struct field got_fields[] = {
+const struct field got_fields[] = {
     FIELD(struct got, url, NONE, "where it came from"),
     FIELD(struct got, file, MAYBE, "where it was written"),
     FIELD(struct got, modified, SECONDS | MAYBE | ZERO,
@@ -79,7 +79,7 @@ struct built {
     struct content content;
 };
 
-static const struct field digest_built_fields[] = {
+const struct field digest_built_fields[] = {
     FIELD(struct built, file, NONE, "where the digest was written"),
     FIELD(struct built, lines, NONE, "lines or records that were read"),
     FIELD(struct built, kept, NONE, "those that a cache keeps"),
@@ -105,7 +105,7 @@ struct asked {
     uint64_t asked, maybe, skipped, picked;
 };
 
-static const struct field asked_fields[] = {
+const struct field asked_fields[] = {
     FIELD(struct asked, asked, NONE, "keys that were asked for"),
     FIELD(struct asked, maybe, NONE, "those that may be in it"),
     FIELD(struct asked, skipped, NONE, "lines without a key"),
@@ -125,7 +125,7 @@ struct serving {
     uint64_t port;
 };
 
-static const struct field serving_fields[] = {
+const struct field serving_fields[] = {
     FIELD(struct serving, source, NONE, "where the digest comes from"),
     FIELD(struct serving, url, NONE, "where it is served"),
     FIELD(struct serving, port, NONE, "the port of that"),
@@ -143,7 +143,7 @@ struct served {
     uint64_t requests, digests;
 };
 
-static const struct field served_fields[] = {
+const struct field served_fields[] = {
     FIELD(struct served, requests, NONE, "requests that were answered"),
     FIELD(struct served, digests, NONE, "those for the digest"),
     { 0 },
@@ -156,13 +156,3 @@ void digest_tell_served(const struct digest_args *args, uint64_t nrequests,
            &(struct served){ nrequests, ndigests },
            "{requests} requests, {digests} for the digest\n");
 }
-
-const struct report digest_reports[] = {
-    { "get", got_fields, ONE },
-    { "build", digest_built_fields, ONE },
-    { "has", asked_fields, ONE },
-    { "serve and relay, at the start", serving_fields, LINES },
-    { "serve and relay, at the end", served_fields, LINES },
-    { "simulate", simulated_fields, ONE },
-    { 0 },
-};

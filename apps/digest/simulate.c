@@ -130,15 +130,6 @@ static int simulate_read(struct simulation *s, const struct list *names)
 
 /* ----------------------------------------------------------------- options */
 
-static bool within(const char *option, uint64_t value, uint64_t most)
-{
-    if (value <= most)
-        return true;
-    fail("--%s %llu: at most %llu", option, (unsigned long long)value,
-         (unsigned long long)most);
-    return false;
-}
-
 /* Every pair of bits and threshold. */
 static bool schemes_read(const struct digest_args *args, struct simulation *s)
 {
@@ -178,30 +169,17 @@ static bool schemes_read(const struct digest_args *args, struct simulation *s)
 static int simulate_prepare(const struct digest_args *args,
                             const struct list *names, struct simulation *s)
 {
-    const uint64_t documents = args->documents ? args->documents : 60000;
-    const uint64_t requests = args->requests ? args->requests : 300000;
-    const uint64_t cache = args->cache ? args->cache : 2000;
-    const uint64_t proxies = args->proxies ? args->proxies : 16;
-    const bool is_zipf = args->documents || args->requests || args->zipf;
-    if (!within("proxies", proxies, DIGEST_MAX_PROXIES) ||
-        !within("cache", cache, UINT32_C(1) << 30) ||
-        !within("documents", documents, UINT32_MAX) ||
-        !within("requests", requests, UINT64_C(1) << 40) ||
-        !schemes_read(args, s))
+    const bool made = was_given(&args->documents) ||
+                      was_given(&args->requests) || was_given(&args->zipf);
+    if (!schemes_read(args, s))
         return TROUBLE;
-    if (proxies < 2)
-        return fail("--proxies %llu: one proxy has no neighbours; at least 2",
-                    (unsigned long long)proxies);
-    if (names->n && is_zipf)
+    if (names->n && made)
         return fail("--documents, --requests and --zipf are for an artificial "
                     "trace, not for one from files");
-    s->zipf = 0.8;
-    if (args->zipf && (!bly_parse_real(args->zipf, &s->zipf) ||
-                       !(s->zipf >= 0 && s->zipf <= 10)))
-        return fail("--zipf '%s': not a number from 0 to 10", args->zipf);
+    s->zipf = args->zipf;
     s->how = (struct digest_replay){
-        .nproxies = (unsigned)proxies,
-        .cache = cache,
+        .nproxies = (unsigned)args->proxies,
+        .cache = args->cache,
         .seed = args->seed,
     };
     s->trace.url_bytes = ZIPF_URL_BYTES;
@@ -210,12 +188,11 @@ static int simulate_prepare(const struct digest_args *args,
         const int status = simulate_read(s, names);
         if (status != YES)
             return status;
-    } else if (!digest_trace_zipf(&s->trace, (unsigned)proxies, documents,
-                                  s->zipf, requests, args->seed)) {
+    } else if (!digest_trace_zipf(&s->trace, s->how.nproxies, args->documents,
+                                  s->zipf, args->requests, args->seed)) {
         return fail("out of memory");
     }
-    s->how.warmup = (uint64_t)((double)s->trace.n *
-                               (args->warmup > 0 ? args->warmup : 1.0 / 3));
+    s->how.warmup = (uint64_t)((double)s->trace.n * args->warmup);
     return YES;
 }
 
