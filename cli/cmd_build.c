@@ -14,11 +14,11 @@
 #include "cli/others.h"
 #include "cli/rows.h"
 #include "io/building.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/paths.h"
 #include "io/files.h"
 #include "io/keys.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/sizing.h"
 #include "io/values.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/ring_show.h"
+#include "workbench/ring_show.h"
 #include "report/say.h"
 #include "workbench/explain.h"
 #include "workbench/plot.h"

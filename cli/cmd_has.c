@@ -16,7 +16,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/folders.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "report/out.h"
 #include "report/show.h"
 

@@ -10,9 +10,9 @@
 
 #include "cli/rows.h"
 #include "io/filters.h"
-#include "io/foreign.h"
-#include "io/meta.h"
-#include "io/sketches.h"
+#include "io/foreign_files.h"
+#include "io/notes.h"
+#include "io/sketch_files.h"
 
 static struct {
     struct foreign_args foreign;

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/net/experiment.h"
-#include "apps/net/find.h"
+#include "workbench/sim/experiment.h"
+#include "apps/net/find/find.h"
 #include "apps/net/receive.h"
-#include "apps/overlay/gossip_node.h"
-#include "cli/net_gossip.h"
+#include "apps/net/gossip/gossip_node.h"
+#include "workbench/sim/net_gossip.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 #include "workbench/plot.h"

@@ -10,7 +10,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/paths.h"
 
 static struct {

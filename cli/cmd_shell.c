@@ -24,7 +24,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/keys.h"
 #include "io/paths.h"
 #include "report/out.h"

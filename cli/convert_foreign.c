@@ -8,7 +8,7 @@
  */
 #include "cli/convert_foreign.h"
 #include "io/filters.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/paths.h"
 #include "report/say.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "report/say.h"
 
 /* A chain of RedisBloom's filters lists them first, 53 bytes each; all other

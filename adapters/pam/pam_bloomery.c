@@ -33,7 +33,7 @@
 
 #include <bloomery.h>
 
-#include "apps/passwords/hash.h"
+#include "apps/passwords/password_hash.h"
 #include "io/hex.h"
 
 #define RETRY_MOST 100

@@ -12,7 +12,7 @@
 
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_curl.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/paths.h"
 #include "report/say.h"
 

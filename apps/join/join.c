@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/join/joining.h"
+#include "apps/join/join_state.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"

@@ -12,7 +12,7 @@
 #include "io/files.h"
 #include "io/line_words.h"
 #include "io/source.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 #include "report/say.h"
 
 #define TEXT_MOST ((size_t)64 << 20)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "apps/redis/router.h"
+#include "apps/redis/redis_router.h"
 #include "report/say.h"
 
 #define ROUNDS 3

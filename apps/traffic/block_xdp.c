@@ -22,7 +22,7 @@
 
 #include "apps/traffic/bpf.h"
 #include "apps/traffic/xdp_layout.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "report/say.h"
 
 /* The code that the Makefile had compiled for the kernel, if it could. */

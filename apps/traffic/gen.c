@@ -11,7 +11,7 @@
 
 #include "apps/traffic/chance.h"
 #include "apps/traffic/traffic.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "report/say.h"
 

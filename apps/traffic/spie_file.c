@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "apps/traffic/spie.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 static const unsigned char magic[8] = "BLYDIG2\n";
 static const unsigned char magic_1[8] = "BLYDIG1\n";

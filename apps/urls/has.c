@@ -14,7 +14,7 @@
 #include "apps/urls/urls.h"
 #include "io/hex.h"
 #include "io/files.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/show.h"

@@ -13,7 +13,7 @@
 #include "apps/urls/rules.h"
 #include "io/cutter.h"
 #include "io/picker.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "report/say.h"
 
 void list_begin(struct list_reader *r)

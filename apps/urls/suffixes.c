@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "apps/urls/names.h"
+#include "apps/urls/host_names.h"
 #include "apps/urls/suffixes.h"
 #include "io/texts.h"
 #include "report/say.h"

@@ -12,7 +12,7 @@
 
 #include "core/sized.h"
 #include "foreign/format.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 #include "format/replace.h"
 
 /* f where st is BLY_OK, else none. */

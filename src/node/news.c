@@ -40,7 +40,7 @@
 #include "core/cells.h"
 #include "core/sized.h"
 #include "core/status.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 enum {
     NEWS_AT_FLAGS = 4,

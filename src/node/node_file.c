@@ -37,11 +37,11 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "format/delta.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 #include "format/reader.h"
 #include "format/replace.h"
 #include "kinds/classic.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 enum {
     NODE_AT_VERSION = 8,
