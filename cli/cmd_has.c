@@ -26,7 +26,7 @@ static struct {
     uint64_t threads;
     struct foreign_args foreign;
     struct list ranges; /* --range */
-    const char *colour;
+    unsigned colour;
     bool invert, count, json, parts, are_ranges;
     bool names, no_names, numbers, list, recursive;
 } has_args;
@@ -138,7 +138,8 @@ static bool has_options_fit(bool arguments)
         fail("--range asks for that range alone; right, for many: --ranges, "
              "with a range in each line of -f FILE or standard input");
     else if (files && arguments)
-        fail("%s is for keys from files; right: -f FILE, or -r FOLDER", files);
+        fail("%s is for keys from files; use it with -f FILE or -r FOLDER",
+             files);
     else
         return true;
     return false;
@@ -157,9 +158,7 @@ static bool has_form_begin(struct job *job, struct input *in, bool parts)
     form->numbers = has_args.numbers;
     form->names = in->nfiles && !has_args.no_names &&
                   (has_args.names || has_args.recursive || in->nfiles > 1);
-    if (!has_colour(has_args.colour, &form->colour))
-        return false;
-    form->colour = form->colour && !form->json;
+    form->colour = has_colour(has_args.colour) && !form->json;
     in->numbered = form->numbers || form->json;
     in->goes_on = true;
     in->skip_other = has_args.recursive;
@@ -374,8 +373,8 @@ static int has_keys(const struct list *operands, const struct keys *keys,
                                                 : has_own(operands, keys, job);
     if (has_args.ranges.n || has_args.are_ranges) {
         foreign_close(&file);
-        return fail("%s: a filter of another system says nothing of ranges; "
-                    "right: one of kind range",
+        return fail("%s: filters of other systems cannot answer ranges; use a "
+                    "filter of kind range",
                     operands->at[0]);
     }
     const int status = has_foreign(&file, operands, keys, job);
@@ -451,7 +450,7 @@ static const struct opt has_options[] = {
       "be repeated, and ranges that may have one are printed" },
     FLAG("ranges", 0, has_args.are_ranges,
          "the keys, from wherever they come, are such ranges"),
-    { "color", 0, OPT_TEXT, &has_args.colour, "auto|always|never",
+    { "color", 0, OPT_CHOICE, &has_args.colour, "auto|always|never",
       "colour the key in its line, names and numbers; auto, if not given: on a "
       "terminal, unless NO_COLOR is set" },
     QUIET_OPTION(
@@ -515,7 +514,7 @@ const struct command cmd_has = {
              "several files; -n adds the numbers of lines, and on a terminal "
              "the keys are coloured. With -r whole folders are read, each file "
              "in the order of names; compressed ones are unpacked, links are "
-             "not followed, and files that are no lists of lines (filters, "
+             "not followed, and files that are not lists of lines (filters, "
              "archives, anything with a NUL byte) are passed over. A file that "
              "cannot be read is named on standard error, and the next one "
              "follows.\n\n"

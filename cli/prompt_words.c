@@ -60,7 +60,7 @@ const char *words_split(const char *line, struct list *words)
             return "out of memory";
         }
         if (!take_word(&line, word, &n))
-            wrong = "a quote is not closed; right: 'a key', \"it's\" or it\\'s";
+            wrong = "a quote is not closed; write 'a key', \"it's\" or it\\'s";
         words->at[words->n++] = word;
     }
 }

@@ -46,10 +46,11 @@
     FLAG("ignore-case", 'i', (k).normal.fold,                                  \
          "fold the case of keys, as Unicode does for single characters"),      \
         FLAG("trim", 0, (k).normal.trim,                                       \
-             "blanks and tabs at both ends are no part of a key"),             \
-        FLAG("crlf", 0, (k).select.crlf,                                       \
-             "a carriage return before the newline is no part of a line, nor " \
-             "is a byte order mark at the beginning of a file")
+             "blanks and tabs at both ends do not belong to a key"),           \
+        FLAG(                                                                  \
+            "crlf", 0, (k).select.crlf,                                        \
+            "a carriage return before the newline does not belong to a line, " \
+            "nor does a byte order mark at the beginning of a file")
 #define META_OPTIONS(m)                                                     \
     OPTION("note", 0, OPT_TEXT, &(m).note, "TEXT",                          \
            "a note in the file, one line of up to 1024 bytes; \"\": none"), \
@@ -58,22 +59,24 @@
 #define SELECT_ABOUT                                                          \
     "With --field, --csv, --jsonl or --regex the key is a part of a line. A " \
     "line that has no such part is bad: too few fields, a quote that is "     \
-    "never closed, what is no JSON, a value that is neither text nor a "      \
+    "never closed, invalid JSON, a value that is neither text nor a "         \
     "number, no match. The first ten are named on standard error with file "  \
     "and line, the others counted, and the exit status is 2; --skip-bad "     \
     "leaves them out. docs/fields.md says more."
 
 #define KEYS_OPTIONS(k) FILES_OPTIONS(k), SELECT_OPTIONS(k), NORMAL_OPTIONS(k)
-#define FILES_OPTIONS(k)                                         \
-    BINARY_OPTION,                                               \
-        OPTION("file", 'f', OPT_LIST, &(k).files, "FILE",        \
-               "read keys from FILE; may be repeated; - is "     \
-               "standard input"),                                \
-        FLAG("null", '0', (k).nul,                               \
-             "keys end at NUL bytes, not at newlines; printed "  \
-             "ones too"),                                        \
-        OPTION("key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
-               "the secret of a keyed filter")
+#define FILES_OPTIONS(k)                           \
+    BINARY_OPTION, FILE_OPTION((k).files, "keys"), \
+        NULL_OPTION((k).nul, "keys"), KEY_FILE_OPTION(k)
+#define FILE_OPTION(list, what)                    \
+    OPTION("file", 'f', OPT_LIST, &(list), "FILE", \
+           "read " what " from FILE; may be repeated; - is standard input")
+#define NULL_OPTION(to, what) \
+    FLAG("null", '0', to,     \
+         what " end at NUL bytes, not at newlines; printed ones too")
+#define KEY_FILE_OPTION(k)                                   \
+    OPTION("key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
+           "the secret of a keyed filter")
 #define THREADS_OPTION(n)                           \
     OPTION("threads", 't', OPT_POSITIVE, &(n), "N", \
            "threads to use; all processors if not given")
@@ -115,7 +118,7 @@
            "\"no\" is only likely (kind generalized); other kinds miss none")
 
 #define CUTTING_OPTIONS(c)                                      \
-    OPTION("unit", 'u', OPT_TEXT, &(c).unit, "word|char",       \
+    OPTION("unit", 'u', OPT_CHOICE, &(c).unit, "word|char",     \
            "shingles of words (word, the default) or of bytes " \
            "(char), for scripts without blanks"),               \
         OPTION("size", 0, OPT_POSITIVE, &(c).size, "N",         \
@@ -150,6 +153,7 @@
                "digits, if somebody may choose keys to mislead")
 
 #define QUIET_OPTION(what) FLAG("quiet", 'q', quiet, what)
+#define QUIET_ERRORS QUIET_OPTION("print nothing but errors")
 #define QUIET_HELP \
     "print nothing, not even warnings or --json; errors are still reported"
 

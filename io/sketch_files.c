@@ -118,8 +118,8 @@ bool sketch_can_hash(const bly_hasher *hasher, const char *path)
 {
     if (hasher)
         return true;
-    fail("%s: a keyed sketch, to which keys are added only with its key; "
-         "right: --key-file FILE",
+    fail("%s: a keyed sketch, to which keys are added only with its key; use "
+         "--key-file FILE",
          path);
     return false;
 }

@@ -21,7 +21,7 @@ static bool take_id(const char *text, unsigned bits, uint64_t *out)
     *out = strtoull(text, &end, bits > 16 ? 16 : 10);
     if (errno || *end || end == text || *text == '-' ||
         (bits < 64 && *out >> bits))
-        return !fail("'%s' is no id of %u bits%s", text, bits,
+        return !fail("'%s' is not an id of %u bits%s", text, bits,
                      bits > 16 ? ", in hexadecimal digits" : "");
     return true;
 }
@@ -69,7 +69,7 @@ int ring_show(const struct ring_show *s, const struct list *ids)
         v.one = true;
         v.from = ring_owner(&m, from);
         if (m.bits <= 16 && m.ids[v.from] != from)
-            return fail("--from: %s is no member", s->from);
+            return fail("--from: %s is not a member", s->from);
     }
     if (s->find) {
         if (!take_id(s->find, m.bits, &v.id))

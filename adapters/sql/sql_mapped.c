@@ -72,8 +72,9 @@ static const char *stat_no_pipe(const char *path, struct stat *st)
 {
     if (stat(path, st) != 0)
         return sql_failed(errno, path);
-    return S_ISFIFO(st->st_mode) ? sql_wrong("%s: a pipe; right: a file", path)
-                                 : NULL;
+    return S_ISFIFO(st->st_mode)
+               ? sql_wrong("%s: a pipe; expected a file", path)
+               : NULL;
 }
 
 const char *sql_no_pipe(const char *path)

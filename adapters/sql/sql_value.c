@@ -164,8 +164,8 @@ const char *sql_value_likeness(const struct sql_value *a,
     }
     if (a->sketch.type != BLY_STORED_LIKENESS ||
         b->sketch.type != BLY_STORED_LIKENESS)
-        return sql_wrong("these cannot be compared; right: two filters, or two "
-                         "sketches of bly_minhash_agg()");
+        return sql_wrong("these cannot be compared; expected two filters, or "
+                         "two sketches of bly_minhash_agg()");
     st = bly_sketch_compare(a->sketch.likeness, b->sketch.likeness, &r);
     *out = st ? 0 : r.jaccard;
     return sql_told(st);

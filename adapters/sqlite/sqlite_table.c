@@ -206,7 +206,7 @@ static bly_filter *table_filter(int argc, const char *const *argv,
     bly_kind_named(spec.spec.kind, &kind);
     if (!(kind.can & BLY_CAN(ADD)))
         *why = "this kind is built from all its keys at once, and rows come "
-               "one by one; right: a kind that can add, or bly_agg()";
+               "one by one; use a kind that can add, or bly_agg()";
     else if (bly_new(&spec.spec, &f))
         *why = bly_error();
     return f;
@@ -311,10 +311,10 @@ static int table_best(sqlite3_vtab *vtab, sqlite3_index_info *info)
     }
     if (named || other < 0)
         return SQLITE_CONSTRAINT; /* it cannot be listed */
-    vtab->zErrMsg = sqlite3_mprintf(
-        "bloomery: keys are compared by their bytes, not by %s; right: key = x "
-        "COLLATE BINARY",
-        sqlite3_vtab_collation(info, other));
+    vtab->zErrMsg =
+        sqlite3_mprintf("bloomery: keys are compared by their bytes, not by "
+                        "%s; write key = x COLLATE BINARY",
+                        sqlite3_vtab_collation(info, other));
     return SQLITE_ERROR;
 }
 
@@ -420,8 +420,8 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv,
         return SQLITE_OK;
     }
     if (sqlite3_value_type(argv[0]) != SQLITE_NULL)
-        return table_fail(t, "a key cannot become another; right: DELETE and "
-                             "INSERT");
+        return table_fail(t,
+                          "a key cannot become another; use DELETE and INSERT");
     if (sqlite3_value_type(argv[2]) == SQLITE_NULL) {
         *rowid = 0; /* skipped, as by the aggregates */
         return SQLITE_OK;

@@ -77,9 +77,9 @@ static bool filter_fits(const struct dedup_options *o, const bly_filter *f,
     bly_stat(f, &s);
     if (s.seed == dedup_stream_seed(o))
         return true;
-    fail("%s: not made for %u bands of %u of these sketches; right: the "
-         "--bands, --threshold, --recall, --profile, --unit, --size, --k, "
-         "--family and --seed that it was made with, or a new file",
+    fail("%s: not made for %u bands of %u of these sketches; give the --bands, "
+         "--threshold, --recall, --profile, --unit, --size, --k, --family and "
+         "--seed that it was made with, or a new file",
          name, o->bands.bands, o->bands.rows);
     return false;
 }
@@ -117,7 +117,7 @@ static int filter_run(struct filtering *r)
     const bool there = path && access(path, F_OK) == 0;
     const bly_access how = { .wait = o->wait };
     r->status = TROUBLE;
-    /* A new one would take the place of one that is there after all. */
+    /* The file appeared meanwhile, and a new one would replace it. */
     if (path && !there && errno != ENOENT)
         return fail_path(path, errno);
     if (read_only && !there)
@@ -126,7 +126,8 @@ static int filter_run(struct filtering *r)
         return fail("%s: is both the filter and the output; name two files",
                     path);
     if (there && !read_only) {
-        /* Under its lock: of two runs neither's documents are lost. */
+        /* The file is locked, so that two runs at once lose nothing of each
+         * other. */
         if (bly_update(path, &how, filter_through, r) && !r->said)
             r->status = fail_library();
         return r->status;
@@ -144,7 +145,8 @@ int dedup_filtered(struct dedup_job *job, struct input *in)
 {
     const struct dedup_options *const o = job->opt;
     if (!o->output)
-        return fail("where to? right: -o OUT, or -o - for standard output");
+        return fail("nothing says where to write; use -o OUT, or -o - for "
+                    "standard output");
     if (o->pairs || o->clusters || o->removed || o->save_index || o->against)
         return fail("a filter knows no partners: --pairs, --clusters, "
                     "--removed, --save-index and --against need --index "

@@ -58,7 +58,7 @@ const char *dedup_text(const struct dedup_options *opt, const char *line,
     if (out->fields[0].type == JSON_NONE)
         return "has no text field";
     if (out->fields[0].type != JSON_STRING)
-        return "its text field is no string";
+        return "its text field is not a string";
     return unescape_text(out);
 }
 

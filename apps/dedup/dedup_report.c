@@ -20,7 +20,7 @@ static const struct field count_fields[] = {
     NAMED(struct dedup_made, "text_bytes", docs.seen.text_bytes, BYTES,
           "size of their texts"),
     COUNT("without_text", docs.seen.empty, "documents without words"),
-    COUNT("malformed", docs.seen.malformed, "lines that are no document"),
+    COUNT("malformed", docs.seen.malformed, "lines that are not documents"),
     COUNT("indexed", docs.base, "documents of the index that was loaded"),
     COUNT("equal", order.equal, "documents with the text of another"),
     COUNT("candidates", verdicts.candidates, "pairs that share a band"),
@@ -137,8 +137,8 @@ void dedup_report(const struct dedup_options *o, const struct dedup_made *made)
 
 /* ------------------------------------------------------------ with a filter */
 
-/* Likenesses that a report tells the price of: the threshold, one that a copy
- * has, and some that none has. */
+/* Likenesses whose chance of removal is reported: the threshold, that of a
+ * typical copy, and some below any copy's. */
 #define NPRICES 5
 struct price {
     double likeness, chance;
@@ -231,7 +231,7 @@ const struct field dedup_filter_fields[] = {
           "documents that were read"),
     NAMED(struct streamed, "bytes", r.seen.bytes, BYTES, "their size"),
     NAMED(struct streamed, "malformed", r.seen.malformed, NONE,
-          "lines that are no document"),
+          "lines that are not documents"),
     FIELD(struct streamed, unit, NONE, "what is removed"),
     NAMED(struct streamed, "units", r.units, NONE, "how many there were"),
     NAMED(struct streamed, "removed", r.removed_units, NONE, "those removed"),

@@ -144,7 +144,7 @@ bool dedup_journal_write(struct dedup_job *job, const struct dedup_journal *j,
     return ok || dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
-/* Anybody can make a sum that is right: places must be places. */
+/* A checksum can be forged, so offsets are checked as well. */
 static bool part_sane(const struct dedup_part *p)
 {
     uint64_t before = 0;
@@ -199,8 +199,7 @@ static bool journal_resume(struct dedup_job *job, struct dedup_journal *j,
     return ok;
 }
 
-/* --------------------------------------------------------------- the folder
- */
+/* --------------------------------------------------------------- the folder */
 
 static const char *const work_names[] = { "journal", "checked" };
 
@@ -224,16 +223,15 @@ static bool open_ours(struct dedup_job *job, struct dedup_journal *j,
         return dedup_fail(job, "%s: %s", j->path, strerror(errno));
     if (j->fd < 0 || fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return dedup_fail(job,
-                          "%s: not a regular file; right: an empty folder for "
-                          "--work, or that of an earlier run",
+                          "%s: not a regular file; give --work an empty "
+                          "folder, or that of an earlier run",
                           j->path);
     j->size = (uint64_t)st.st_size;
     if (j->size && (!read_whole(j->fd, words, 2 * sizeof *words) ||
                     words[0] != JOURNAL_MAGIC))
         return dedup_fail(job,
-                          "%s: not written by dedup, and left as it is; right: "
-                          "an empty folder for --work, or that of an earlier "
-                          "run",
+                          "%s: not written by dedup, and left as it is; give "
+                          "--work an empty folder, or that of an earlier run",
                           j->path);
     return true;
 }
@@ -274,14 +272,14 @@ bool dedup_work_open(struct dedup_job *job)
         return dedup_fail(job, "--work %s", bly_error());
     const int fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return dedup_fail(job, "--work %s: %s; right: a folder", work,
+        return dedup_fail(job, "--work %s: %s; expected a folder", work,
                           strerror(errno));
     job->work_fd = fd;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return dedup_fail(job,
-                          "--work %s: another run uses it; right: a folder "
-                          "for each run",
-                          work);
+        return dedup_fail(
+            job,
+            "--work %s: another run uses it; give each run a folder of its own",
+            work);
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof work_names / sizeof *work_names; i++) {
         struct dedup_journal j = { 0 };
@@ -343,8 +341,7 @@ static bool open_in_work(struct dedup_job *job, struct dedup_journal *j,
            dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
-/* ------------------------------------------------------------------- checked
- */
+/* ------------------------------------------------------------------ checked */
 
 static uint64_t pairs_sum(const struct dedup_journal *j, uint64_t n,
                           const struct dedup_pair *pairs)
@@ -411,8 +408,7 @@ bool dedup_checked_write(struct dedup_job *job, const struct dedup_check *check,
     return true;
 }
 
-/* ---------------------------------------------------------------------- rows
- */
+/* --------------------------------------------------------------------- rows */
 
 bool dedup_journal_open(struct dedup_job *job, struct dedup_docs *docs,
                         struct dedup_journal *j)

@@ -1,5 +1,5 @@
 /*
- * digest_serve.c - a file's digest, read again when it is another one
+ * digest_serve.c - a file's digest, read again when the file has changed
  *
  * What is handed out is always a whole digest that was read and checked.
  * A file is another one when its inode, size or a time of it has changed. One
@@ -194,7 +194,7 @@ int digest_serve(const struct digest_args *args, struct list *operands)
     char why[512];
     bool idle;
     if (operands->n > 1)
-        return fail("one digest at a time; right: bloomery digest serve FILE");
+        return fail("one digest at a time; usage: bloomery digest serve FILE");
     file.path = operands->at[0];
     source = (struct digest_source){
         .refresh = file_refresh,

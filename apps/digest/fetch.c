@@ -5,7 +5,7 @@
  * redirect is followed and nothing is unpacked. What comes is bounded: headers
  * by HEADER_MOST, the body by --max-size and, once the control block is there,
  * by the size that it says, and all of it by --timeout. Memory grows with what
- * has come, not with what was announced.
+ * has arrived, not with what was announced.
  */
 #include <stdlib.h>
 #include <strings.h>
@@ -200,7 +200,7 @@ static int get_save(const struct digest_copy *copy, const char *path)
 int digest_get(const struct digest_args *args, struct list *operands)
 {
     if (operands->n > 1)
-        return fail("one digest at a time; right: bloomery digest get "
+        return fail("one digest at a time; usage: bloomery digest get "
                     "HOST:PORT -o FILE");
     if (args->output && !output_works(args->output, args->json))
         return TROUBLE;

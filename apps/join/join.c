@@ -428,7 +428,7 @@ const char *scratch_why(const struct joining *j)
     if (j->scratch.error)
         snprintf(why, sizeof why,
                  "%s: rows that do not fit into --memory cannot be kept there: "
-                 "%s; right: a folder with room, by --spill or TMPDIR",
+                 "%s; name a folder with room with --spill or TMPDIR",
                  j->folder, strerror(j->scratch.error));
     else
         snprintf(why, sizeof why, "%s: %s",
@@ -520,17 +520,6 @@ static int join_both(struct joining *j, const struct list *names)
     return behind == TROUBLE ? TROUBLE : status;
 }
 
-/* One of the words, or NULL: the first. Negative, with the reason printed. */
-static int join_type_of(const char *word)
-{
-    static const char *const words[] = { "inner", "left", "semi", "anti" };
-    for (int i = 0; i < 4; i++)
-        if (!word || strcmp(word, words[i]) == 0)
-            return i;
-    fail("--type '%s': right: inner, left, semi or anti", word);
-    return -1;
-}
-
 /* What does not go together; false, with the reason printed. */
 static bool args_sane(const struct join_args *a, const struct list *names)
 {
@@ -539,11 +528,11 @@ static bool args_sane(const struct join_args *a, const struct list *names)
         return !fail("--serve and --remote exclude each other: they are the "
                      "two ends of one pipe");
     if (names->n != want)
-        return !fail("%zu files; right: bloomery join %s", names->n,
+        return !fail("%zu files; usage: bloomery join %s", names->n,
                      a->serve    ? "--serve RIGHT"
                      : a->remote ? "--remote COMMAND LEFT"
                                  : "LEFT RIGHT");
-    if (a->serve && (a->type || a->output))
+    if (a->serve && (was_given(&a->type) || a->output))
         return !fail("--serve takes neither --type nor --output: whoever asks "
                      "joins");
     if (a->serve && is_stdin(names->at[0]))
@@ -557,7 +546,7 @@ static bool args_sane(const struct join_args *a, const struct list *names)
     if (want == 2 && is_stdin(names->at[0]) && is_stdin(names->at[1]))
         return !fail("standard input cannot be both files");
     if (a->memory && a->memory < JOIN_MEMORY_LEAST)
-        return !fail("--memory: right: 1 MB or more");
+        return !fail("--memory: must be at least 1 MB");
     return !a->output || output_spares(a->output, names->at, names->n);
 }
 
@@ -620,13 +609,13 @@ int join(const struct join_args *args, const struct list *operands)
 {
     struct joining *const j = calloc(1, sizeof *j);
     const char *const tmp = getenv("TMPDIR");
-    const int type = join_type_of(args->type);
+    static const char *const types[] = { "inner", "left", "semi", "anti" };
     bool ok;
     if (!j)
         return fail("out of memory");
     j->args = args;
-    j->type = type < 0 ? JOIN_INNER : (enum join_type)type;
-    j->report.type = args->type ? args->type : "inner";
+    j->type = (enum join_type)args->type;
+    j->report.type = types[args->type];
     j->folder = args->spill ? args->spill : tmp && *tmp ? tmp : "/tmp";
     j->held.memory = args->memory ? args->memory : JOIN_MEMORY;
     j->scratch = (struct scratch){ .folder = j->folder, .fd = -1 };
@@ -636,7 +625,7 @@ int join(const struct join_args *args, const struct list *operands)
     int status = TROUBLE;
     bly_spec spec = { 0 };
     j->secret = secret_read(args->keys.key_file, &ok);
-    if (ok && type >= 0 && args_sane(args, operands) &&
+    if (ok && args_sane(args, operands) &&
         joined_read(&j->shape, &args->keys.select, args->keys.nul) &&
         join_spec(j, &spec)) {
         if (args->serve)

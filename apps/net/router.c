@@ -184,13 +184,12 @@ bly_status router_face(const struct router_args *args,
     return st;
 }
 
-/* ---------------------------------------------------------------- interfaces
- */
+/* --------------------------------------------------------------- interfaces */
 
 static int no_right(const char *what, int error)
 {
     if (error == EPERM || error == EACCES)
-        return fail("%s: that needs CAP_NET_RAW; right: as root, or in a "
+        return fail("%s: that needs CAP_NET_RAW; run it as root, or in a "
                     "network namespace of your own",
                     what);
     return fail_path(what, error);
@@ -278,7 +277,8 @@ static bool port_marks(const struct router_args *args,
                                          : bly_error());
 }
 
-/* The secret was changed: all marks are others from now on, or none is. */
+/* The secret was changed: from now on all marks differ, or, if it cannot be
+ * read, none does. */
 static void ports_again(struct router *r, const struct router_args *args)
 {
     struct face faces[ROUTER_FACES];
@@ -305,7 +305,7 @@ static bool ports_open(struct router *r, const struct router_args *args,
         p->in = p->out = -1;
         if (!equals || equals == link || !equals[1] ||
             (size_t)(equals - link) >= sizeof p->iface)
-            return !fail("--link: %s; right: IFACE=NEIGHBOUR", link);
+            return !fail("--link: %s; expected IFACE=NEIGHBOUR", link);
         r->nports++;
         memcpy(p->iface, link, (size_t)(equals - link));
         for (unsigned k = 0; k + 1 < r->nports; k++)
@@ -524,7 +524,8 @@ static bool port_read(struct router *r, struct port *p, uint64_t now)
             packet_group(r, (unsigned)(p - r->ports), (size_t)n, now);
             continue;
         }
-        /* Not what we sent ourselves, nor what is for others on the link. */
+        /* Neither what we sent ourselves nor what is meant for others on the
+         * link. */
         if (type != PACKET_HOST)
             continue;
         r->result.received++;
@@ -591,7 +592,7 @@ static bool groups_open(struct router *r, const struct router_args *args)
         return !fail("at most %d --groups, 64 --cell-bits and 86400 seconds "
                      "of --refresh",
                      GROUPS_MOST);
-    /* Who can compute where groups lie in the filters can fill them. */
+    /* Anybody who can compute the positions of groups can fill the filters. */
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return !fail_path("getrandom", errno);
     const double bits = args->cell_bits ? (double)args->cell_bits : USUAL_BITS;
@@ -632,7 +633,7 @@ int net_router(const struct router_args *given)
         return fail("marks have 64, 128, 192 or 256 bits, of which at most 32 "
                     "are set; and 1 or 2 strikes");
     if (kernel_forwards())
-        return fail("the kernel forwards IPv6 here itself; right: sysctl -w "
+        return fail("the kernel forwards IPv6 here itself; run sysctl -w "
                     "net.ipv6.conf.all.forwarding=0");
     const unsigned char *const secret = secret_read(args.key_file, &ok);
     struct router *const r = ok ? calloc(1, sizeof *r) : NULL;

@@ -2,9 +2,9 @@
  * mirror.c - exact answers from the published list
  *
  * A folder has a file for each beginning of five digits; one file has all
- * hashes in their order, and a range of it is found by halving: 36 reads for
- * 40 GB. Both are read as they are asked, never mapped, so that a mirror may
- * be brought up to date meanwhile.
+ * hashes in their order, and a range of it is found by halving: 36 reads for 40
+ * GB. Both are read for each question and never mapped, so that a mirror may be
+ * updated meanwhile.
  */
 #define _GNU_SOURCE
 #include "apps/passwords/mirror.h"
@@ -90,8 +90,8 @@ static bool file_is_sorted(const struct mirror *m)
         if (got == 0)
             break;
         if (memcmp(digits, before, ndigits) < 0)
-            return !fail("%s: not sorted by hash, at byte %llu; right: the "
-                         "list in that order, or LC_ALL=C sort",
+            return !fail("%s: not sorted by hash, at byte %llu; get the list "
+                         "in that order, or use LC_ALL=C sort",
                          m->path, (unsigned long long)start);
         memcpy(before, digits, ndigits);
     }

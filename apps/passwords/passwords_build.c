@@ -89,13 +89,13 @@ static bool build_fits(const struct passwords_args *args)
         fail("-o FILE is missing: where to write the filter");
     else if (args->format && strcmp(args->format, "guava") != 0)
         fail("--format %s: passwords are built for no other system than "
-             "Keycloak; right: --format guava, or bloomery build --format",
+             "Keycloak; use --format guava, or bloomery build --format",
              show_name(args->format));
     else if (args->format && !args->words)
         fail("--format guava takes passwords, not hashes of them, since "
-             "Keycloak asks for those; right: --words and a list of words");
+             "Keycloak asks for those; use --words and a list of words");
     else if (args->format && (args->sizing.kind || args->keys.key_file))
-        fail("--format guava has a form of its own; right: without --kind and "
+        fail("--format guava has a form of its own; leave out --kind and "
              "--key-file");
     else if (args->words && args->min_count)
         fail("--min-count needs a list with counts; words have none");
@@ -110,12 +110,12 @@ int passwords_build(const struct passwords_args *args,
                     const struct list *operands)
 {
     static const char *const standard_input[] = { "-" };
-    const unsigned which = hash_named(args->list);
+    const unsigned which = args->list;
     const struct keys keys = passwords_keys(args);
     struct list files;
     struct input in;
     steady_input = true;
-    if (which == NHASHES || !build_fits(args) ||
+    if (!build_fits(args) ||
         !output_spares(args->output, &args->keys.key_file, 1) ||
         !(operands->n ? output_spares(args->output, operands->at, operands->n)
                       : output_spares(args->output, standard_input, 1)) ||

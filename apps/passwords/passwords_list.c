@@ -23,7 +23,7 @@ unsigned hash_named(const char *name)
     for (unsigned i = 0; i < NHASHES; i++)
         if (strcmp(name, password_hashes[i].name) == 0)
             return i;
-    fail("no hash '%s' of passwords; right: sha1 or ntlm", name);
+    fail("'%s' is not a hash of passwords; expected sha1 or ntlm", name);
     return NHASHES;
 }
 

@@ -36,7 +36,7 @@ bool vault_open(struct vault *v, int fd, char separator)
     /* Pages are locked as they are touched, since few passwords are long. */
     if (mlock2(at, room + nspare, MLOCK_ONFAULT) != 0)
         warn("memory cannot be locked (%s): a password may reach the swap "
-             "space; right: a higher ulimit -l",
+             "space; a higher ulimit -l prevents that",
              strerror(errno));
     *v = (struct vault){ .at = at,
                          .room = room,
@@ -87,8 +87,8 @@ static int read_more(struct vault *v)
     return got > 0;
 }
 
-/* Can the bytes at the start be lines of passwords? Otherwise none of them
- * would be found, and that would be taken for good news. */
+/* Can these first bytes be lines of passwords? If not, none would be found, and
+ * the user would take that for good news. */
 static bool are_lines(const struct vault *v, const char *start)
 {
     const size_t n = (size_t)(v->at + v->to - start);

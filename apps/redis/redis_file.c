@@ -45,8 +45,8 @@ static int load_foreign(const struct redis_args *args, const char *path,
     int status = YES;
     const struct chunk_family *const c = chunks_of_format(format);
     if (!c)
-        return fail("%s: in the format %s, which no key can hold; right: a "
-                    ".bly file, or one of redisbloom or rediscuckoo",
+        return fail("%s: in the format %s, which no key can hold; use a .bly "
+                    "file, or one of redisbloom or rediscuckoo",
                     path, format);
     if (!router_open(&r, &args->login) ||
         !upload_may(&r, u->key, args->replace) ||

@@ -228,8 +228,8 @@ static bool choose_commands(struct asking *a, const char *key, bool adds)
                    (a->shards.is_sharded && !a->shards.counts);
     } else {
         snprintf(a->r.why, sizeof a->r.why,
-                 "%s: holds a value of type %s, which is no filter that items "
-                 "can be asked of",
+                 "%s: holds a value of type %s, which is not a filter that can "
+                 "be asked for items",
                  key, type);
     }
     freeReplyObject(reply);

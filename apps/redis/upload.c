@@ -2,10 +2,10 @@
  * upload.c - a filter into a key, whole or not at all
  *
  * The pieces go to a temporary key. When all are there and the server says of
- * them what the filter says of itself, the key is renamed: who asks sees what
- * was there before, or the new filter, and never a part. The temporary key has
- * a day to live, so that what is left of a command that was killed goes away by
- * itself.
+ * them what the filter says of itself, the key is renamed: a reader sees either
+ * what was there before or the new filter, never a part of it. The temporary
+ * key has a day to live, so that what is left of a command that was killed goes
+ * away by itself.
  *
  *     BLY.IMPORT words:loading:{8f3c} 0 1200000 ...
  *     EXPIRE     words:loading:{8f3c} 86400
@@ -70,7 +70,7 @@ bool upload_may(struct router *r, const char *key, bool replace)
     else if (!may)
         snprintf(r->why, sizeof r->why,
                  "%s: holds a value of type %s, which is not a filter and is "
-                 "left alone; right: another key, or DEL it first",
+                 "left alone; use another key, or DEL it first",
                  key, type);
     freeReplyObject(reply);
     return may;
@@ -169,10 +169,10 @@ static bool verify_upload(struct router *r, const char *at, const bly_filter *f)
     const bool locked = told && strcmp(told, "locked") == 0;
     freeReplyObject(info);
     if (locked)
-        return upload_fail(r, at,
-                           "a keyed filter, and the server does not have its "
-                           "secret; right: a file with it, named by the "
-                           "server's setting bly-secret-file");
+        return upload_fail(
+            r, at,
+            "a keyed filter, and the server does not have its secret; put it "
+            "into a file that the server's setting bly-secret-file names");
     if (!same)
         upload_fail(r, at,
                     "the server's BLY.INFO does not match what was sent; the "
@@ -259,8 +259,8 @@ bool upload_may_retry(struct router *r, const char *at)
         return gone && r->clustered;
     snprintf(r->why, sizeof r->why,
              "%s: the server evicted what was loaded, since it has reached "
-             "maxmemory (%s bytes) and its maxmemory-policy is %s; right: more "
-             "memory, or the policy noeviction",
+             "maxmemory (%s bytes) and its maxmemory-policy is %s; give it "
+             "more memory, or the policy noeviction",
              at, limit, policy);
     return false;
 }
@@ -286,8 +286,8 @@ static bool send_once(struct router *r, struct upload *u, const bly_filter *f)
     return ok;
 }
 
-/* A server that dies takes with it what its replica has not yet: then all of it
- * is sent again, to its successor. */
+/* When a server dies, what its replica does not have yet is lost: then
+ * everything is sent again, to its successor. */
 bool upload_send(struct router *r, struct upload *u, const bly_filter *f)
 {
     bly_write_part(f, 0, u->head, sizeof u->head);

@@ -63,7 +63,7 @@ bool keys_open(const char *path, struct seal_keys *k)
         return false;
     }
     if (open_to_all)
-        warn("%s: others may read this key; right: chmod 600", path);
+        warn("%s: others may read this key; chmod it to 600", path);
     crypto_kdf_derive_from_key(k->stream, SEAL_KEY_BYTES, FOR_STREAM,
                                KEY_CONTEXT, k->master);
     crypto_kdf_derive_from_key(k->words, SEAL_KEY_BYTES, FOR_WORDS, KEY_CONTEXT,

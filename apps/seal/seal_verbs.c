@@ -24,7 +24,7 @@
 int seal_init(const struct seal_args *args, const struct list *operands)
 {
     if (operands->n)
-        return fail("init takes no operands; right: bloomery seal init -o KEY");
+        return fail("init takes no operands; usage: bloomery seal init -o KEY");
     if (!args->output)
         return fail("-o KEY is missing: where to write the new key");
     if (!sodium_begin() || !keys_make(args->output))
@@ -70,7 +70,7 @@ static int archive_lock(const char *folder)
     return fd;
 }
 
-/* Take away the sealed documents that the index does not have, from n on. */
+/* Remove the sealed documents, from n on, that the index does not have. */
 static void undo(const char *folder, const struct sealed_index *x, size_t n)
 {
     for (; n < x->n; n++) {
@@ -144,8 +144,7 @@ static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
     if (memcmp(x->key_id, k->id, KEY_ID_BYTES) != 0)
         return !fail("%s: sealed with another key", folder);
     if (args->fpr > 0 && zindex_probes(fpr) != x->r)
-        return !fail("%s: its rate is %s since it was made; right: without "
-                     "--fpr",
+        return !fail("%s: its rate is %s since it was made; leave out --fpr",
                      folder, show_rate(x->fpr));
     return true;
 }
@@ -239,9 +238,9 @@ static bool trapdoor_read(const char *text, unsigned char out[TRAPDOOR_ALL])
     const bool ok = strncmp(text, TRAPDOOR_MARK, mark) == 0 &&
                     strlen(text) == mark + 2 * TRAPDOOR_ALL &&
                     hex_read(text + mark, TRAPDOOR_ALL, out);
-    return ok || !fail("'%s' is no trapdoor, which bloomery seal trapdoor "
-                       "prints",
-                       show_name(text));
+    return ok ||
+           !fail("'%s' is not a trapdoor; bloomery seal trapdoor prints one",
+                 show_name(text));
 }
 
 /* ------------------------------------------------------------------ search */

@@ -71,12 +71,12 @@ static bool bad_told(const struct wordlist *l)
 {
     const unsigned long long n = l->nbad;
     if (n && !l->skip_bad)
-        fail("%llu line%s no word%s; --skip-bad leaves %s out", n,
-             n == 1 ? " is" : "s are", n == 1 ? "" : "s",
+        fail("%llu line%s; --skip-bad leaves %s out", n,
+             n == 1 ? " is not a word" : "s are not words",
              n == 1 ? "it" : "them");
     else if (n)
-        warn("%llu line%s no word%s; left out", n, n == 1 ? " is" : "s are",
-             n == 1 ? "" : "s");
+        warn("%llu line%s; left out", n,
+             n == 1 ? " is not a word" : "s are not words");
     return !n || l->skip_bad;
 }
 

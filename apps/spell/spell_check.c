@@ -238,8 +238,8 @@ static char *put_number(char *to, uint64_t n)
     return put_bytes(to, digits + at, sizeof digits - at);
 }
 
-/* Prose may be full of them: without printf(), and with one look at the room,
- * which would take as long as all the rest. */
+/* A text may be full of them, so they are printed without printf() and with a
+ * single check of the room: either would take as long as all the rest. */
 static bool put_line(struct block *b, const struct spell_flagged *f)
 {
     const size_t nfile = strlen(f->file), most = nfile + f->word.len + 64;
@@ -397,8 +397,8 @@ static bool filter_fits(struct checking_run *c, const char *path)
     }
     if (keying.type == BLY_KEYS_INT64 || keying.type == BLY_KEYS_UINT64 ||
         keying.forms & BLY_KEYS_FOLDED) {
-        fail("%s: its keys are %s, not words as they are written; right: a "
-             "filter of bloomery spell build",
+        fail("%s: its keys are %s, not words as they are written; use a filter "
+             "of bloomery spell build",
              path,
              keying.forms & BLY_KEYS_FOLDED ? "in folded case" : "integers");
         return false;
@@ -478,14 +478,14 @@ static bool check_fits(const struct spell_args *args,
                        const struct list *operands)
 {
     if (!args->lang && !operands->n)
-        fail("which filter? right: bloomery spell check FILTER [FILE]..., or "
-             "with --lang");
+        fail("no filter is given; usage: bloomery spell check FILTER "
+             "[FILE]..., or with --lang");
     else if (args->lang && args->keys.key_file)
         fail("--key-file is for a filter of your own; that of --lang has no "
              "key");
     else if (args->suggest && !args->list.n && !args->lang)
-        fail("--suggest needs the words themselves; right: --list FILE, the "
-             "list that the filter was made from, or --lang");
+        fail("--suggest needs the words themselves; use --list FILE, the list "
+             "that the filter was made from, or --lang");
     else if (args->list.n && !args->suggest)
         fail("--list is for --suggest");
     else if (args->affix && !args->list.n)

@@ -382,7 +382,7 @@ static bool take_want(struct sync_server *s, struct reading *r,
     if (r->bad || nbytes < 1 || nbytes > 8)
         return refuse(out, "elements have 1 to 8 bytes");
     s->lines_ready = false;
-    /* One that asks for everything again and again has had it. */
+    /* A peer that asks for everything again and again gets nothing more. */
     while (r->at < r->end && s->nwanted < 2 * s->set->n) {
         const unsigned char *const begins = read_bytes(r, nbytes);
         uint64_t e = 0;
@@ -622,7 +622,7 @@ static bool take_line(struct sync_server *s, struct reading *r,
     const unsigned char *const line = read_bytes(r, n);
     size_t at;
     if (!line || memchr(line, end, (size_t)n))
-        return refuse(out, "that is no line");
+        return refuse(out, "that is not a line");
     if (set_has(s->set, bly_hash(&s->set->hasher, line, (size_t)n), &at))
         return true;
     if (s->taken.len > LINES_MOST)
@@ -641,10 +641,10 @@ static bool take_file(struct sync_server *s, struct reading *r,
     bool skip;
     if (!record_get(s->set, r, s->wishes & SYNC_KNOWS_CHANGED, &record) ||
         record.file.size > STORE_WHOLE)
-        return refuse(out, "that is no record of a short file");
+        return refuse(out, "that is not a record of a short file");
     const unsigned char *const bytes = read_bytes(r, record.file.size);
     if (!bytes)
-        return refuse(out, "that is no record of a short file");
+        return refuse(out, "that is not a record of a short file");
     struct incoming *const in =
         incoming_new(s->set, &record.file, record.path, NULL, &skip, why);
     if (!in) {
@@ -686,7 +686,7 @@ static bool take_offer(struct sync_server *s, struct reading *r,
         !record_get(s->set, r, s->wishes & SYNC_KNOWS_CHANGED, &record) ||
         !chunks_get(r, &c)) {
         chunks_free(&c);
-        return refuse(out, "that is no record of a file with its chunks");
+        return refuse(out, "that is not a record of a file with its chunks");
     }
     s->incoming =
         incoming_new(s->set, &record.file, record.path, &c, &skip, why);

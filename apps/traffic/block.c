@@ -18,7 +18,6 @@
 #include "report/say.h"
 
 #define DEFAULT_FPR 0.001
-#define MOST_TTL ((uint64_t)1 << 32)
 
 /* ------------------------------------------------------------------ making */
 
@@ -75,14 +74,6 @@ static void made_print(const struct traffic_args *args,
             "skipped]\n");
 }
 
-static bool ttl_read(const char *text, uint64_t *out)
-{
-    *out = 0;
-    if (!text || (bly_parse_count(text, out) && *out && *out < MOST_TTL))
-        return true;
-    return !fail("--ttl '%s': not a number of seconds from 1 on", text);
-}
-
 static int block_new(const struct traffic_args *args, const struct list *lists)
 {
     struct block_lists l = { 0 };
@@ -90,11 +81,10 @@ static int block_new(const struct traffic_args *args, const struct list *lists)
     struct block_plan plan = { .fpr = args->block.fpr > 0 ? args->block.fpr
                                                           : DEFAULT_FPR,
                                .items = args->block.items,
+                               .ttl = args->block.ttl,
                                .seed = args->seed };
     int status = TROUBLE;
     bool ok;
-    if (!ttl_read(args->block.ttl, &plan.ttl))
-        return TROUBLE;
     plan.secret = secret_read(args->block.key_file, &ok);
     if (!ok)
         return TROUBLE;
@@ -190,19 +180,19 @@ int traffic_block(const struct traffic_args *args, const struct list *operands)
          args->seed) &&
         !args->output)
         return fail("--ttl, --items, --fpr and --seed belong to a new list; "
-                    "right: with -o FILE");
+                    "use them with -o FILE");
     if (args->block.skip_bad && n && kernel && !args->block.allow)
         return fail("--skip-bad is about lists that are read");
     if ((args->block.exact || args->block.kernel) && n)
-        return fail("--exact and --kernel are for a capture; right: bloomery "
+        return fail("--exact and --kernel are for a capture; usage: bloomery "
                     "traffic block LIST.bly CAPTURE");
     if (args->block.allow && (args->output || args->block.into ||
                               args->block.detach || args->block.status))
         return fail("--allow goes with a capture, or with --xdp");
     if (args->output || args->block.into) {
         if (!operands->n)
-            return fail("no lists; right: bloomery traffic block %s FILE "
-                        "LIST..., - is standard input",
+            return fail("no lists are given; usage: bloomery traffic block %s "
+                        "FILE LIST..., - is standard input",
                         args->output ? "-o" : "--into");
         return args->output ? block_new(args, operands)
                             : block_into(args, operands);

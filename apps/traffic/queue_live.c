@@ -200,15 +200,15 @@ int queue_live(const struct traffic_args *args)
     struct sfb_spec spec;
     double link;
     if (!args->queue.tun || !args->queue.out)
-        return fail("right: --tun, which packets are routed into, and --out, "
-                    "by which they leave");
+        return fail("--tun, which packets are routed into, and --out, by which "
+                    "they leave, are both needed");
     if (!queue_options(args, &spec, &link))
         return TROUBLE;
     /* Whoever knows the bins can share those of others. */
     if (!args->seed && getrandom(&r.seed, sizeof r.seed, 0) != sizeof r.seed)
         return fail("the system has no random numbers");
     spec.seed = r.seed;
-    r.link = args->queue.rate ? link : 0;
+    r.link = args->queue.rate > 0 ? link : 0;
     r.room = spec.limit;
     r.ring = malloc(r.room * sizeof *r.ring);
     r.sfb = args->queue.tail ? NULL : sfb_new(&spec);

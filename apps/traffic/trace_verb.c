@@ -18,7 +18,6 @@
 
 #define NS 1e9
 #define MOST_FILE ((size_t)1 << 32)
-#define DEFAULT_WITHIN 1.
 
 struct trace_run {
     const struct traffic_args *args;
@@ -74,7 +73,7 @@ static const char *link_line(struct spie_net *net, char *line)
     if (!a || a[0] == '#')
         return NULL;
     if (!b || (strtok_r(NULL, " \t\r\n", &rest)))
-        return "right: two names of routers, which are linked";
+        return "expected two names of routers, which are linked";
     const size_t from = spie_net_router(net, a, true);
     const size_t to = spie_net_router(net, b, true);
     if (from == SPIE_NOBODY || to == SPIE_NOBODY ||
@@ -115,7 +114,7 @@ static bool tables_read(struct trace_run *r, const char *path)
         return !fail("%s: %s", path, why);
     const size_t router = spie_net_router(&r->net, f.router, false);
     if (router == SPIE_NOBODY || r->files[router].ntables) {
-        fail("%s: %s router %s; right: one file for each of %s", path,
+        fail("%s: %s router %s; give one file for each of %s", path,
              router == SPIE_NOBODY ? "no such" : "a second file of", f.router,
              r->args->trace.topology);
         spie_file_free(&f);
@@ -141,9 +140,9 @@ static bool packet_read(struct trace_run *r, const char *path)
         fail("%s: it has no packet %llu", path, (unsigned long long)number);
     else if (packet_parse(c.link, f.at, f.n, false, &p) != PACKET_IP ||
              !spie_known_by(&p, &r->packet))
-        got = !fail("%s: packet %llu is no IP, or captured too short to be "
-                    "known by",
-                    path, (unsigned long long)number);
+        got = !fail(
+            "%s: packet %llu is not IP, or captured too short to be known by",
+            path, (unsigned long long)number);
     r->at = f.ns;
     capture_close(&c);
     return got;
@@ -152,27 +151,19 @@ static bool packet_read(struct trace_run *r, const char *path)
 static bool trace_read(struct trace_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
-    double seconds = DEFAULT_WITHIN, at;
     if (!a->trace.topology || !a->trace.packet || !a->trace.from ||
         !operands->n)
-        return !fail("right: bloomery traffic trace --topology FILE --packet "
+        return !fail("usage: bloomery traffic trace --topology FILE --packet "
                      "CAPTURE --from ROUTER DIGEST...");
-    if (a->trace.within && (!bly_parse_real(a->trace.within, &seconds) ||
-                            seconds < 0 || seconds > 1e9))
-        return !fail("--within '%s': not a number of seconds", a->trace.within);
-    if (a->trace.time &&
-        (!bly_parse_real(a->trace.time, &at) || !(fabs(at) < 9e9)))
-        return !fail("--time '%s': not a number of seconds since 1970",
-                     a->trace.time);
     if (!topology_read(r, a->trace.topology) ||
         !packet_read(r, a->trace.packet))
         return false;
     for (size_t i = 0; i < operands->n; i++)
         if (!tables_read(r, operands->at[i]))
             return false;
-    r->within = (int64_t)(seconds * NS);
-    if (a->trace.time)
-        r->at = (int64_t)(at * NS);
+    r->within = (int64_t)(a->trace.within * NS);
+    if (was_given(&a->trace.time))
+        r->at = (int64_t)(a->trace.time * NS);
     return true;
 }
 

@@ -67,7 +67,7 @@ struct sizing urls_sizing(const struct sizing *given)
 unsigned urls_width(uint64_t prefix_bytes)
 {
     if (prefix_bytes && (prefix_bytes < 2 || prefix_bytes > 8)) {
-        fail("--prefix-bytes: 2 to 8 are right; a list of whole hashes is no "
+        fail("--prefix-bytes: expected 2 to 8; a list of whole hashes is no "
              "shorter than the hashes");
         return 0;
     }
@@ -190,7 +190,7 @@ static bool allow_save(const char *output, const struct text_set *allow,
     if (!allow->n)
         return true;
     if (is_stdout(output)) {
-        fail("a list with exceptions is two files; right: -o FILE");
+        fail("a list with exceptions is two files; use -o FILE");
         return false;
     }
     allow_name(output, allow, is->allow);
@@ -248,13 +248,9 @@ static bool build_fits(const struct urls_args *args, const struct list *from,
 {
     static const char *const standard_input[] = { "-" };
     const struct sizing *const s = &args->sizing;
-    *prefixes = args->store && strcmp(args->store, "prefixes") == 0;
+    *prefixes = args->store == 1;
     if (!args->output) {
         fail("-o FILE is missing: where to write the list");
-        return false;
-    }
-    if (args->store && !*prefixes && strcmp(args->store, "filter") != 0) {
-        fail("--store '%s': there are filter and prefixes", args->store);
         return false;
     }
     if (*prefixes && (s->kind || s->items || s->fpr > 0 || s->bits ||

@@ -67,7 +67,7 @@ static bool threads_of(PyObject *object, unsigned *out)
         return false;
     if (n > 4096) {
         PyErr_SetString(PyExc_ValueError,
-                        "threads: right: 0, for one per processor, to 4096");
+                        "threads: expected 0, for one per processor, to 4096");
         return false;
     }
     *out = (unsigned)n;

@@ -28,8 +28,8 @@ static bool wide_integer(PyObject *number, bool text, struct py_key *out)
     out->wide = true;
     if (!text) {
         PyErr_SetString(PyExc_ValueError,
-                        "an integer of more than 64 bits is no key; right: "
-                        "from -2^63 to 2^64 - 1, or a filter of text");
+                        "an integer of more than 64 bits cannot be a key; "
+                        "expected -2^63 to 2^64 - 1, or a filter of text");
         return false;
     }
     out->room = PyObject_Str(number);
@@ -103,8 +103,8 @@ static __attribute__((noinline)) bool other_key(PyObject *object, bool text,
     PyObject *const name =
         PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
     if (name)
-        PyErr_Format(PyExc_TypeError, "%S is no key; right: str, int or bytes",
-                     name);
+        PyErr_Format(PyExc_TypeError,
+                     "%S cannot be a key; expected str, int or bytes", name);
     Py_XDECREF(name);
     return false;
 }
@@ -138,7 +138,7 @@ bool py_count_of(PyObject *object, uint64_t *out)
     *out = n;
     if (bad && PyErr_ExceptionMatches(PyExc_OverflowError))
         PyErr_SetString(PyExc_ValueError,
-                        "out of range; right: a number from 0 to 2^64 - 1");
+                        "out of range; expected a number from 0 to 2^64 - 1");
     return !bad;
 }
 
@@ -275,7 +275,7 @@ static bool gathered_pair(struct gathered *g, PyObject *pair)
     bool ok = PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
     if (!ok)
         PyErr_SetString(PyExc_TypeError,
-                        "this kind keeps a value for each key; right: a "
+                        "this kind keeps a value for each key; expected a "
                         "mapping, or pairs (key, value)");
     ok = ok && py_count_of(PyTuple_GetItem(pair, 1), &value);
     PyObject *const key = ok ? PyTuple_GetItem(pair, 0) : NULL;
@@ -325,7 +325,7 @@ bool py_keys_each(PyObject *keys, struct py_sink *s)
     if (PyUnicode_Check(keys) || PyBytes_Check(keys) ||
         PyByteArray_Check(keys)) {
         PyErr_SetString(PyExc_TypeError,
-                        "that is one key; right: a list of keys, an array of "
+                        "that is one key; expected a list of keys, an array of "
                         "integers, a column or another iterable");
         return false;
     }

@@ -25,7 +25,7 @@ static bool unit_of(const char *word, bly_unit *out)
     *out = word && !strcmp(word, "chars") ? BLY_CHARS : BLY_WORDS;
     if (!word || !strcmp(word, "chars") || !strcmp(word, "words"))
         return true;
-    PyErr_Format(PyExc_ValueError, "unit='%s'; right: 'words' or 'chars'",
+    PyErr_Format(PyExc_ValueError, "unit='%s'; expected 'words' or 'chars'",
                  word);
     return false;
 }

@@ -29,7 +29,7 @@ static int topk_init(PyObject *self, PyObject *args, PyObject *kwargs)
         spec.keying.type = BLY_KEYS_BYTES;
     else if (v[1] && (!PyUnicode_Check(v[1]) ||
                       PyUnicode_CompareWithASCIIString(v[1], "text"))) {
-        PyErr_Format(PyExc_ValueError, "keys=%R; right: 'text' or 'bytes'",
+        PyErr_Format(PyExc_ValueError, "keys=%R; expected 'text' or 'bytes'",
                      v[1]);
         return -1;
     }
@@ -45,8 +45,7 @@ static int topk_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return py_sketch_set(self, made);
 }
 
-/* ----------------------------------------------------------------------- keys
- */
+/* --------------------------------------------------------------------- keys */
 
 #define PRINT_PIECE 256
 #define PRINT_DIGITS 24

@@ -71,8 +71,7 @@ struct bly_place {
     double slack;
 };
 
-/* ------------------------------------------------------------------- the ring
- */
+/* ----------------------------------------------------------------- the ring */
 
 static int place_point_order(const struct place_point *a,
                              const struct place_point *b)
@@ -112,8 +111,8 @@ static bly_status place_ring_make(bly_place *p, const bly_place_spec *spec)
     const uint64_t each = spec->points ? spec->points : PLACE_POINTS;
     if (p->weight * each > UINT32_MAX / 2)
         return bly_fail(BLY_EINVAL,
-                        "%llu points on a ring are too many; right: at most "
-                        "2^31, points times the sum of weights",
+                        "%llu points on a ring are too many; at most 2^31, "
+                        "points times the sum of weights",
                         (unsigned long long)(p->weight * each));
     p->npoints = (size_t)(p->weight * each);
     p->shift = 64;
@@ -185,8 +184,7 @@ static size_t place_ring_copies(const bly_place *p, uint64_t hash,
     return place_walk(p, hash, members, 0, most);
 }
 
-/* ------------------------------------------------------------- bounded loads
- */
+/* ------------------------------------------------------------ bounded loads */
 
 static bly_status place_bounded_make(bly_place *p, const bly_place_spec *spec)
 {
@@ -223,8 +221,7 @@ static size_t place_bounded_copies(const bly_place *p, uint64_t hash,
     return place_walk(p, hash, members, 1, most);
 }
 
-/* ------------------------------------------------------------------ rendezvous
- */
+/* --------------------------------------------------------------- rendezvous */
 
 static bly_status place_nothing_make(bly_place *p, const bly_place_spec *spec)
 {
@@ -301,8 +298,7 @@ static size_t place_rendezvous_copies(const bly_place *p, uint64_t hash,
     return n;
 }
 
-/* ------------------------------------------------------------------------ jump
- */
+/* --------------------------------------------------------------------- jump */
 
 static uint32_t place_jump_of(const bly_place *p, uint64_t hash)
 {
@@ -340,8 +336,7 @@ static size_t place_again_copies(const bly_place *p, uint64_t hash,
     return n;
 }
 
-/* ----------------------------------------------------------------------- table
- */
+/* -------------------------------------------------------------------- table */
 
 static bool place_prime(uint64_t x)
 {
@@ -401,8 +396,7 @@ static uint32_t place_table_of(const bly_place *p, uint64_t hash)
     return p->slots[bly_scale(hash, p->nslots)];
 }
 
-/* ------------------------------------------------------------------ interface
- */
+/* ---------------------------------------------------------------- interface */
 
 static const struct place_rule place_rules[] = {
     { "ring", "points of members on a circle; the next one has the key",
@@ -448,8 +442,8 @@ static bly_status place_check(const bly_place_spec *spec,
     *rule = place_rule_named(spec->rule ? spec->rule : "ring");
     if (!*rule)
         return bly_fail(BLY_EINVAL,
-                        "there is no rule '%s'; right: ring, rendezvous, jump, "
-                        "table or bounded",
+                        "there is no rule '%s'; expected ring, rendezvous, "
+                        "jump, table or bounded",
                         spec->rule);
     if (spec->points > BLY_PLACE_MOST_POINTS)
         return bly_fail(BLY_EINVAL, "points per member are from 1 to %d",
@@ -462,8 +456,9 @@ static bly_status place_check(const bly_place_spec *spec,
     if (!(spec->slack >= 0 && spec->slack <= 100))
         return bly_fail(BLY_EINVAL, "slack is above 0 and at most 100");
     if (spec->weights && (*rule)->of == place_jump_of)
-        return bly_fail(BLY_ENOTSUP, "jump has no weights; right: ring, "
-                                     "rendezvous, table or bounded");
+        return bly_fail(
+            BLY_ENOTSUP,
+            "jump has no weights; use ring, rendezvous, table or bounded");
     for (size_t i = 0; spec->weights && i < spec->n; i++)
         if (!spec->weights[i] || spec->weights[i] > BLY_PLACE_MOST_WEIGHT)
             return bly_fail(BLY_EINVAL, "weights are from 1 to %d",
@@ -575,7 +570,7 @@ static bly_status place_counts(const bly_place *p)
 {
     return p->loads
                ? BLY_OK
-               : bly_fail(BLY_ENOTSUP, "%s counts no loads; right: bounded",
+               : bly_fail(BLY_ENOTSUP, "%s does not count loads; use bounded",
                           p->rule->name);
 }
 

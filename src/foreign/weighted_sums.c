@@ -53,7 +53,8 @@ static bly_status sums_fit(const bly_foreign *f, const bly_foreign *const *from,
                            size_t n)
 {
     if (!bly_row_of(f)->sum_some || !f->planned)
-        return bly_fail(BLY_ENOTSUP, "a %s is no sum", bly_row_of(f)->name);
+        return bly_fail(BLY_ENOTSUP, "a %s cannot be a sum",
+                        bly_row_of(f)->name);
     for (size_t i = 0; i < n; i++)
         if (!from[i] || from[i]->row != f->row)
             return bly_fail(BLY_EUNFIT, "a sum of other formats");

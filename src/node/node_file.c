@@ -180,7 +180,7 @@ static bly_status heard_read(bly_node *v, bly_edge *e, const unsigned char **at,
         right = *(*at)++ == 0;
     if (!right) {
         bly_free(heard);
-        return node_damaged("what a link told is no list of bits");
+        return node_damaged("what a link told is not a list of bits");
     }
     bly_edge_set_heard(v, e, heard);
     return BLY_OK;

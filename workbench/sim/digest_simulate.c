@@ -156,8 +156,8 @@ static bool schemes_read(const struct digest_args *args, struct simulation *s)
             return false;
         }
         if (!bly_parse_real(t, &share) || !(share > 0 && share <= 1)) {
-            fail("--threshold '%s': not a share above 0 and up to 1 (right: "
-                 "1%%, 0.05)",
+            fail("--threshold '%s': not a share above 0 and up to 1 (try 1%%, "
+                 "0.05)",
                  t);
             return false;
         }

@@ -155,8 +155,7 @@ static bool tree_new(struct tree_run *run, uint64_t *random)
 {
     const struct graph *const g = run->spec->g;
     if (g->nedges != 2 * (g->n - 1) || !graph_whole(g))
-        return !fail("a hierarchy is a tree; right: --topology "
-                     "tree:DEGREE:DEPTH");
+        return !fail("a hierarchy is a tree; use --topology tree:DEGREE:DEPTH");
     if (g->n > 20000)
         return !fail("at most 20000 servers: each has a filter of the root's "
                      "size");

@@ -63,8 +63,7 @@ static double chance(struct sim_world *w)
     return (double)(world_random(w) >> 11) * 0x1p-53;
 }
 
-/* ------------------------------------------------------------------- the host
- */
+/* ----------------------------------------------------------------- the host */
 
 static struct address sim_address(uint32_t node)
 {
@@ -178,8 +177,7 @@ static void sim_handle(void *ctx, const struct sim_event *e)
 
 static const struct sim_protocol sim_gossip = { sim_handle, NULL };
 
-/* ------------------------------------------------------------------ the corpus
- */
+/* --------------------------------------------------------------- the corpus */
 
 #define VOCABULARY 20000
 #define TOPICS 100
@@ -280,8 +278,7 @@ static bool deal_out(struct sim_world *w)
     return ok;
 }
 
-/* ------------------------------------------------------------------- the peers
- */
+/* ---------------------------------------------------------------- the peers */
 
 static bool world_peers(struct sim_world *w)
 {
@@ -346,8 +343,7 @@ static void run_intervals(struct sim_world *w, double intervals)
     sim_run(w->sim, sim_now(w->sim) + (uint64_t)(intervals * INTERVAL * 1000));
 }
 
-/* ---------------------------------------------------------------- experiments
- */
+/* -------------------------------------------------------------- experiments */
 
 /* One more document at this peer: thirty words that it had not. The bytes of
  * the change. */
@@ -528,7 +524,7 @@ bool gossip_sim(const struct gossip_sim_spec *spec,
     if (spec->folder)
         w.all = doc_index_read(spec->folder, NULL, &same);
     if (spec->folder && w.all && w.all->ndocs < w.n - 1)
-        fail("%s: %zu documents; right: at least one for each of %u peers",
+        fail("%s: %zu documents; at least one is needed for each of %u peers",
              spec->folder, w.all->ndocs, w.n - 1);
     bool ok = spec->folder ? w.all && w.all->ndocs >= w.n - 1 : make_corpus(&w);
     if (ok && !world_peers(&w)) {

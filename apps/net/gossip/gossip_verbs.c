@@ -135,7 +135,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     if (a->best > QUERY_BEST)
         return fail("--best is at most %d", QUERY_BEST);
     if (!a->at)
-        return fail("which peer? right: --at ADDRESS:PORT");
+        return fail("no peer is given; use --at ADDRESS:PORT");
     if (!query_words(&q, words->at, words->n))
         return fail("1 to %d different words of letters and digits are wanted",
                     QUERY_WORDS);
@@ -167,8 +167,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     return status;
 }
 
-/* ---------------------------------------------------------------- a directory
- */
+/* -------------------------------------------------------------- a directory */
 
 struct listed_peer {
     char address[ADDRESS_TEXT];
@@ -198,7 +197,7 @@ static const struct field listed_fields[] = {
 const struct field peers_fields[] = {
     NUMBER("documents", PEER_DOCUMENTS, NONE, "in its own folder"),
     NUMBER("words", PEER_WORDS, NONE, "different ones in them"),
-    NUMBER("left_out", PEER_LEFT_OUT, NONE, "files that are no documents"),
+    NUMBER("left_out", PEER_LEFT_OUT, NONE, "files that are not documents"),
     NUMBER("rumours", PEER_RUMOURS, NONE, "times that it told some"),
     NUMBER("compared", PEER_COMPARED, NONE, "directories with others"),
     NUMBER("fetched", PEER_FETCHED, NONE, "filters from others"),
