@@ -57,10 +57,7 @@ static uint64_t rng = 1;
 
 static uint64_t draw(void)
 {
-    uint64_t x = rng += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    return random_next(&rng);
 }
 
 static void *need(void *p)

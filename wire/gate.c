@@ -72,13 +72,6 @@ struct gate {
     int64_t told_at;
 };
 
-int64_t gate_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---------------------------------------------------- visitors, under lock */
 
 static struct visitor *visitor_of(struct gate *g, int fd)

@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "report/say.h"
 #include "report/show.h"
@@ -230,21 +229,6 @@ double figure_share(const bly_filter *f, uint64_t first, uint64_t n)
             found += (uint64_t)__builtin_popcountll(maybe[i]);
     }
     return (double)found / all;
-}
-
-double figure_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-uint64_t figure_random(uint64_t *at)
-{
-    uint64_t x = *at += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
 }
 
 /* ------------------------------------------------------------------ table */

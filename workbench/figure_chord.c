@@ -12,6 +12,7 @@
 #include "apps/overlay/chord_schedule.h"
 #include "apps/overlay/chord_sim.h"
 #include "apps/overlay/placing.h"
+#include "base/random.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -139,7 +140,7 @@ static void loads_run(struct figure_run *run)
         }
         memset(loads, 0, N * sizeof *loads);
         for (uint64_t k = 0; k < nkeys; k++)
-            loads[bly_place_of(p, figure_random(&at))]++;
+            loads[bly_place_of(p, random_next(&at))]++;
         bly_place_free(p);
         qsort(loads, N, sizeof *loads, by_load);
         const double mean = (double)nkeys / N;
@@ -172,7 +173,7 @@ static double largest_interval(uint64_t *ids, uint32_t n, uint64_t *random,
                                uint64_t *start, uint64_t *length)
 {
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = figure_random(random);
+        ids[i] = random_next(random);
     qsort(ids, n, sizeof *ids, by_id);
     *length = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -192,7 +193,7 @@ static double fullest_member(const uint64_t *ids, uint32_t n, uint32_t *loads,
     uint32_t most = 0;
     memset(loads, 0, n * sizeof *loads);
     for (uint64_t k = 0; k < nkeys; k++) {
-        const uint64_t id = figure_random(random);
+        const uint64_t id = random_next(random);
         uint32_t low = 0, high = n;
         while (low < high) {
             const uint32_t mid = low + (high - low) / 2;
@@ -422,7 +423,7 @@ static void churn(struct figure_run *run, double rate, unsigned trust,
         for (unsigned what = 0; what < 2; what++)
             while (next[what] <= ms) {
                 const double u =
-                    ((double)(figure_random(&at) >> 11) + 0.5) * 0x1p-53;
+                    ((double)(random_next(&at) >> 11) + 0.5) * 0x1p-53;
                 next[what] += -log(u) * 1000 / rate;
                 if (what) {
                     chord_sim_fail(s, chord_sim_member(s));
@@ -430,7 +431,7 @@ static void churn(struct figure_run *run, double rate, unsigned trust,
                 }
                 uint32_t i;
                 do
-                    i = (uint32_t)(figure_random(&at) % spec.nodes);
+                    i = (uint32_t)(random_next(&at) % spec.nodes);
                 while (sim_is_up(s->sim, i));
                 chord_sim_join(s, i);
             }
@@ -551,7 +552,7 @@ static void moved_run(struct figure_run *run)
     bly_bytes *const names = placing_names(101);
     for (size_t i = 0; hashes && i < nkeys; i++) {
         uint64_t state = at + i;
-        hashes[i] = figure_random(&state);
+        hashes[i] = random_next(&state);
     }
     for (unsigned r = 0; r < 5 && hashes && names; r++) {
         struct figure_series *const s = figure_series(run, "%s", rules[r]);
@@ -634,7 +635,7 @@ static void points_run(struct figure_run *run)
                 }
                 memset(loads, 0, ns[i] * sizeof *loads);
                 for (size_t k = 0; k < ns[i] * per_member; k++) {
-                    const uint32_t m = bly_place_of(p, figure_random(&at));
+                    const uint32_t m = bly_place_of(p, random_next(&at));
                     most = ++loads[m] > most ? loads[m] : most;
                 }
                 bly_place_free(p);

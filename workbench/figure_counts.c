@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -51,7 +52,7 @@ static bool stream_make(struct figure_run *run, struct stream *s,
             cumulated[i] = sum += pow((double)i + 1, -exponent);
         uint64_t state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1;
         for (uint64_t i = 0; i < nevents; i++) {
-            const double u = (double)(figure_random(&state) >> 11) * 0x1p-53;
+            const double u = (double)(random_next(&state) >> 11) * 0x1p-53;
             s->keys[i] = zipf_key(cumulated, nkeys, u * sum);
             s->counts[s->keys[i]]++;
         }

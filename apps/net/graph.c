@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "apps/net/graph_links.h"
+#include "base/random.h"
 #include "io/files.h"
 #include "io/line_words.h"
 #include "io/source.h"
@@ -17,17 +18,9 @@
 
 #define TEXT_MOST ((size_t)64 << 20)
 
-uint64_t graph_random(uint64_t *state)
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 uint32_t graph_below(uint64_t *state, uint32_t n)
 {
-    return (uint32_t)((graph_random(state) >> 32) * n >> 32);
+    return (uint32_t)((random_next(state) >> 32) * n >> 32);
 }
 
 void graph_free(struct graph *g)

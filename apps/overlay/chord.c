@@ -24,14 +24,13 @@
 
 #include <string.h>
 
+#include "base/random.h"
+
 /* ------------------------------------------------------------- small things */
 
 uint64_t chord_random(struct chord *n)
 {
-    uint64_t x = n->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return random_next(&n->random);
 }
 
 /* Periods vary by an eighth to both sides, lest all nodes speak at once. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "wire/runtime.h"
 #include "report/say.h"
 
@@ -67,7 +68,7 @@ void client_init(struct chord_client *c, const struct chord_params *p,
     c->call.timeout = timeout;
     c->call.ring = wire_ring(p->name ? p->name : "ring", 64, r, copies);
     chord_init(&c->n, &c->ring, &client_host, c, (struct chord_peer){ 0, 0 },
-               &c->walk, runtime_now());
+               &c->walk, clock_ms());
 }
 
 void client_free(struct chord_client *c)
@@ -127,7 +128,7 @@ static bool lookup_from(struct chord_client *c, const struct address *entry,
     const struct descriptor d = { descriptor_id(entry, 0), 0, *entry, 0 };
     const struct chord_peer via = { d.id, book_add(&c->book, &d) };
     c->n.walks_used = 0;
-    c->n.now = runtime_now();
+    c->n.now = clock_ms();
     c->waits = c->ended = false;
     struct chord_walk *const w = chord_walk_new(&c->n, CHORD_APP, id);
     if (!w)
@@ -138,9 +139,9 @@ static bool lookup_from(struct chord_client *c, const struct address *entry,
         const struct chord_peer to = c->to;
         c->waits = false;
         if (ask_ring(c, to, &c->question, &a))
-            chord_receive(&c->n, to, &a, runtime_now());
+            chord_receive(&c->n, to, &a, clock_ms());
         else
-            chord_silent(&c->n, c->question.request, runtime_now());
+            chord_silent(&c->n, c->question.request, clock_ms());
     }
     return c->ended && c->found.ok && c->found.npeers;
 }

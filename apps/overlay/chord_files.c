@@ -23,6 +23,7 @@
 #include "apps/overlay/chord_node.h"
 #include "apps/overlay/names_client.h"
 #include "base/byte_order.h"
+#include "base/clock.h"
 #include "io/files.h"
 #include "io/sums.h"
 #include "report/out.h"
@@ -200,7 +201,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
                                           : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_path(path, errno);
-    const uint64_t began = runtime_now();
+    const uint64_t began = clock_ms();
     c->reclaim = 0;
     int status = put_blocks(c, fd, path, &digests, out);
     close(fd);
@@ -218,7 +219,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
         else if (client_write_name(c, &r, manifest.at, false, &copies,
                                    &unknown))
             status = not_written(c, name, unknown);
-        else if (c->reclaim && runtime_now() - began > c->reclaim / 2)
+        else if (c->reclaim && clock_ms() - began > c->reclaim / 2)
             status = blocks_again(c, name, &digests);
         if (!out->copies || (copies && copies < out->copies))
             out->copies = copies;

@@ -28,6 +28,7 @@
 #include <bloomery.h>
 
 #include "apps/overlay/chord_node.h"
+#include "base/clock.h"
 
 #define USES_MOST ((size_t)7 << 20) /* bytes of a filter */
 #define USES_RATE 0.01
@@ -256,7 +257,7 @@ static bool drop_there(struct reclaiming *r, struct chord_peer p,
 void node_serve_unused(struct node *n, struct body *b, struct done *d)
 {
     const unsigned char *const digest = body_bytes(b, STORE_DIGEST);
-    const uint64_t now = runtime_now();
+    const uint64_t now = clock_ms();
     struct stored r;
     d->error = FRAME_WRONG;
     d->text = "a block that is none";
@@ -307,7 +308,7 @@ static void drop_unused(struct reclaiming *r, uint64_t before)
 
 void node_reclaim(struct node *n, struct chord_client *c)
 {
-    const uint64_t now = runtime_now(), age = n->spec.reclaim;
+    const uint64_t now = clock_ms(), age = n->spec.reclaim;
     struct reclaiming *const r = calloc(1, sizeof *r);
     if (r && now > age && names_state(&n->names).ready &&
         names_roster(&n->names, &r->roster)) {

@@ -26,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+
 #define SIM_CLASSES 8 /* 64 bytes to 8 KiB */
 #define SIM_UNIT 64
 #define SIM_SLAB ((size_t)1 << 20)
@@ -102,10 +104,7 @@ struct sim {
 
 uint64_t sim_random(struct sim *s)
 {
-    uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return random_next(&s->random);
 }
 
 struct sim *sim_new(const struct sim_links *links, uint32_t nnodes,
@@ -416,8 +415,8 @@ void sim_send(struct sim *s, uint32_t from, uint32_t to, const void *bytes,
     const uint64_t spread = s->links.delay_most - s->links.delay_least;
     const uint64_t delay =
         s->links.delay_least + (spread ? sim_random(s) % (spread + 1) : 0);
-    const bool lost = s->links.loss > 0 &&
-                      (double)(sim_random(s) >> 11) * 0x1p-53 < s->links.loss;
+    const bool lost =
+        s->links.loss > 0 && random_share(&s->random) < s->links.loss;
     item->what = lost ? SIM_LOST : SIM_MESSAGE;
     item->node = to;
     item->from = from;

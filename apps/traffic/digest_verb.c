@@ -16,6 +16,7 @@
 #include "apps/traffic/each.h"
 #include "apps/traffic/spie.h"
 #include "apps/traffic/traffic.h"
+#include "base/random.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -114,7 +115,7 @@ static bool seed_next(struct digest_run *r)
 {
     uint64_t seed = r->args->seed;
     if (seed)
-        seed += r->slices * UINT64_C(0x9e3779b97f4a7c15);
+        seed += r->slices * RANDOM_STEP;
     else if (getrandom(&seed, sizeof seed, 0) < 0)
         return !fail("the system has no random numbers");
     r->slices++;
@@ -312,7 +313,7 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
         return TROUBLE;
     }
     if (c.live)
-        until_watch();
+        signals_watch(NULL);
     int status = capture_each(&c, args->number, frame_digest, &r);
     if (capture_lost(&c, &r.sum.totals.lost))
         status = TROUBLE;
