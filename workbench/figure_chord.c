@@ -13,6 +13,7 @@
 #include "apps/overlay/chord_sim.h"
 #include "apps/overlay/placing.h"
 #include "base/random.h"
+#include "base/search.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -194,15 +195,9 @@ static double fullest_member(const uint64_t *ids, uint32_t n, uint32_t *loads,
     memset(loads, 0, n * sizeof *loads);
     for (uint64_t k = 0; k < nkeys; k++) {
         const uint64_t id = random_next(random);
-        uint32_t low = 0, high = n;
-        while (low < high) {
-            const uint32_t mid = low + (high - low) / 2;
-            if (ids[mid] < id)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        const uint32_t owner = low < n ? low : 0;
+        size_t low;
+        LOWER_BOUND(low, n, ids[low] < id);
+        const size_t owner = low < n ? low : 0;
         most = ++loads[owner] > most ? loads[owner] : most;
     }
     return most;

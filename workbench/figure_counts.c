@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/search.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -27,15 +28,9 @@ static void stream_free(struct stream *s)
 /* The first key whose cumulated share passes u. */
 static uint64_t zipf_key(const double *cumulated, uint64_t nkeys, double u)
 {
-    uint64_t low = 0, high = nkeys - 1;
-    while (low < high) {
-        const uint64_t middle = (low + high) / 2;
-        if (cumulated[middle] < u)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, nkeys - 1, cumulated[at] < u);
+    return at;
 }
 
 static bool stream_make(struct figure_run *run, struct stream *s,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "apps/digest/jobs.h"
-#include "base/table.h"
+#include "base/lookup.h"
 #include "report/say.h"
 
 #define ICP_HEADER 20

@@ -6,6 +6,7 @@
 
 #include "apps/digest/digest.h"
 #include "base/random.h"
+#include "base/search.h"
 
 void digest_trace_free(struct digest_trace *t)
 {
@@ -45,15 +46,9 @@ bool digest_trace_add(struct digest_trace *t, uint32_t document, unsigned proxy)
 /* The first of n rising sums that is above x. */
 static uint64_t sum_above(const double *sums, uint64_t n, double x)
 {
-    uint64_t low = 0, high = n - 1;
-    while (low < high) {
-        const uint64_t mid = low + (high - low) / 2;
-        if (sums[mid] > x)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, n - 1, sums[at] <= x);
+    return at;
 }
 
 bool digest_trace_zipf(struct digest_trace *t, unsigned nproxies,

@@ -13,7 +13,7 @@
 #include "io/files.h"
 #include "io/line_words.h"
 #include "io/source.h"
-#include "base/table.h"
+#include "base/lookup.h"
 #include "report/say.h"
 
 #define TEXT_MOST ((size_t)64 << 20)

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/search.h"
 
 /* ------------------------------------------------------------- small things */
 
@@ -411,15 +412,9 @@ void chord_alone(struct chord *n, uint64_t now)
 static size_t owner_among(const struct chord_peer *members, size_t count,
                           uint64_t id)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (members[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < count ? low : 0;
+    size_t at;
+    LOWER_BOUND(at, count, members[at].id < id);
+    return at < count ? at : 0;
 }
 
 void chord_ideal(struct chord *n, const struct chord_peer *members,

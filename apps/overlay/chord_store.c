@@ -27,6 +27,7 @@
 #include "apps/overlay/chord.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/search.h"
 #include "wire/frame.h"
 #include "wire/runtime.h"
 #include "base/byte_order.h"
@@ -61,15 +62,9 @@ struct store {
 /* The first record that is not below the digest. */
 static size_t store_place(const struct store *s, const unsigned char *digest)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (memcmp(s->at[mid].r.digest, digest, STORE_DIGEST) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, s->n, memcmp(s->at[at].r.digest, digest, STORE_DIGEST) < 0);
+    return at;
 }
 
 static struct slot *store_find(struct store *s, const unsigned char *digest)

@@ -9,7 +9,7 @@
 
 #include "base/byte_order.h"
 #include "io/sums.h"
-#include "base/table.h"
+#include "base/lookup.h"
 
 uint64_t descriptor_id(const struct address *a, unsigned v)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/search.h"
 #include "io/folders.h"
 #include "io/source.h"
 #include "io/text_words.h"
@@ -117,15 +118,9 @@ uint64_t *doc_index_words(const struct doc_index *x)
 /* The first posting of a word, or of the next one. */
 static size_t postings_of(const struct doc_index *x, uint64_t word)
 {
-    size_t low = 0, high = x->npostings;
-    while (low < high) {
-        const size_t mid = (low + high) / 2;
-        if (x->postings[mid].word < word)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, x->npostings, x->postings[at].word < word);
+    return at;
 }
 
 size_t doc_index_with(const struct doc_index *x, uint64_t word)

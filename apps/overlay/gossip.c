@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "base/table.h"
+#include "base/lookup.h"
 
 #define GOSSIP_BACKOFF 6 /* doublings of the wait for one that is silent */
 #define TRIES 16         /* to find somebody to talk to */

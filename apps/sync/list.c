@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "apps/sync/set.h"
+#include "base/search.h"
 #include "io/files.h"
 #include "io/pipeline.h"
 
@@ -117,15 +118,9 @@ static size_t wanted_find(const struct wanted *w, uint64_t e)
 {
     if (!(w->begins[e >> 54] >> (e >> 48 & 63) & 1))
         return 0;
-    size_t from = 0, to = w->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (w->elements[middle] < e)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < w->n && w->elements[from] == e ? from + 1 : 0;
+    size_t at;
+    LOWER_BOUND(at, w->n, w->elements[at] < e);
+    return at < w->n && w->elements[at] == e ? at + 1 : 0;
 }
 
 struct looking {

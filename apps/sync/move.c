@@ -14,6 +14,7 @@
 #include "apps/sync/client.h"
 #include "apps/sync/records.h"
 #include "apps/sync/store.h"
+#include "base/search.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -633,19 +634,11 @@ static int theirs_by_path(const void *a, const void *b, void *ctx)
 static const struct sync_file *theirs_at(const struct arrivals *a,
                                          const size_t *sorted, const char *path)
 {
-    size_t from = 0, to = a->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        const struct sync_file *const f = &a->at[sorted[middle]];
-        const int order = strcmp(a->names.at + f->path, path);
-        if (!order)
-            return f;
-        if (order < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return NULL;
+    size_t at;
+    LOWER_BOUND(at, a->n,
+                strcmp(a->names.at + a->at[sorted[at]].path, path) < 0);
+    const struct sync_file *const f = at < a->n ? &a->at[sorted[at]] : NULL;
+    return f && strcmp(a->names.at + f->path, path) == 0 ? f : NULL;
 }
 
 /* Which of two versions stays: 1 theirs, -1 ours, 0 nobody knows. Where only

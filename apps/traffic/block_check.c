@@ -13,7 +13,7 @@
 #include "apps/traffic/block_xdp.h"
 #include "apps/traffic/capture.h"
 #include "io/files.h"
-#include "base/table.h"
+#include "base/lookup.h"
 #include "report/say.h"
 
 #define MOST_VICTIMS ((size_t)1 << 20)

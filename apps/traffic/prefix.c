@@ -10,6 +10,7 @@
 
 #include "apps/traffic/packet.h"
 #include "base/byte_order.h"
+#include "base/search.h"
 #include "report/say.h"
 
 const char *prefix_text(const struct prefix *p, char out[PREFIX_TEXT])
@@ -99,14 +100,8 @@ const struct prefix *prefix_set_match(const struct prefix_set *s,
     int bits = version == 4 ? 32 : 128;
     while (bits >= 0) {
         const struct prefix want = prefix_of(version, address, (unsigned)bits);
-        size_t low = 0, high = s->n;
-        while (low < high) {
-            const size_t mid = low + (high - low) / 2;
-            if (prefix_order(&s->at[mid], &want) < 0)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        size_t low;
+        LOWER_BOUND(low, s->n, prefix_order(&s->at[low], &want) < 0);
         if (low < s->n && prefix_order(&s->at[low], &want) == 0)
             return &s->at[low];
         /* Behind what is wanted: an entry of this length or of a shorter one.

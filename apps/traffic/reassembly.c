@@ -26,7 +26,8 @@
 #include <string.h>
 
 #include "base/byte_order.h"
-#include "base/table.h"
+#include "base/lookup.h"
+#include "base/search.h"
 
 #define BUCKETS 65536
 #define WAITING 4096      /* segments of a stream that wait, at most */
@@ -423,14 +424,9 @@ static bool early_add(struct reassembly *r, struct stream *s, int64_t place,
                       const struct segment *from, bool twice)
 {
     /* Behind those with the same place: the first version counts. */
-    size_t low = s->done, high = s->done + s->nearly;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->early[middle]->place <= place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    LOWER_BOUND(low, s->nearly, s->early[s->done + low]->place <= place);
+    low += s->done;
     if (low > s->done) {
         struct early *const before = s->early[low - 1];
         if (before->place == place && before->wire == from->wire &&

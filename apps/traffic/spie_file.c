@@ -23,6 +23,7 @@
 
 #include "apps/traffic/spie.h"
 #include "base/byte_order.h"
+#include "base/search.h"
 
 static const unsigned char magic[8] = "BLYDIG2\n";
 static const unsigned char magic_1[8] = "BLYDIG1\n";
@@ -262,14 +263,8 @@ const char *spie_file_parse(const unsigned char *at, size_t n,
 static const struct spie_side *side_find(const struct spie_table *t,
                                          uint64_t hash)
 {
-    size_t low = 0, high = t->nsides;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (t->sides[middle].hash < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    LOWER_BOUND(low, t->nsides, t->sides[low].hash < hash);
     return low < t->nsides && t->sides[low].hash == hash ? &t->sides[low]
                                                          : NULL;
 }
