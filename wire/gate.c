@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "wire/gate.h"
+#include "base/grow.h"
 #include "report/say.h"
 
 #define TICK_MS 250   /* how late a late one may be found */
@@ -182,14 +183,8 @@ static bool make_way(struct gate *g, const struct origin *from)
 
 static bool visitor_add(struct gate *g, int fd, struct origin wanted)
 {
-    if (g->n == g->room) {
-        const size_t room = g->room ? 2 * g->room : 64;
-        struct visitor *const more = realloc(g->at, room * sizeof *more);
-        if (!more)
-            return false;
-        g->at = more;
-        g->room = room;
-    }
+    if (!GROW(&g->at, &g->room, g->n + 1))
+        return false;
     struct origin *from = origin_find(g, &wanted);
     if (!from) {
         from = malloc(sizeof *from);

@@ -24,6 +24,7 @@
 #include "apps/overlay/names_client.h"
 #include "base/byte_order.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "io/sums.h"
 #include "report/out.h"
@@ -453,14 +454,8 @@ static void listing_empty(struct listing *l)
 
 static bool listing_add(struct listing *l)
 {
-    if (l->n == l->room) {
-        const size_t room = 2 * l->room + 64;
-        struct node_file *const more = realloc(l->files, room * sizeof *more);
-        if (!more)
-            return false;
-        l->files = more;
-        l->room = room;
-    }
+    if (!GROW(&l->files, &l->room, l->n + 1))
+        return false;
     const char *const name = strdup(l->m.name);
     if (!name)
         return false;

@@ -29,6 +29,7 @@
 
 #include "apps/overlay/chord_node.h"
 #include "base/clock.h"
+#include "base/grow.h"
 
 #define USES_MOST ((size_t)7 << 20) /* bytes of a filter */
 #define USES_RATE 0.01
@@ -179,14 +180,8 @@ static bool is_used(const struct reclaiming *r, const unsigned char *digest)
 static bool note_unused(struct node *n, size_t *room,
                         const unsigned char *digest)
 {
-    if (n->nunused == *room) {
-        const size_t more = 2 * *room + 256;
-        unsigned char *const at = realloc(n->unused, more * STORE_DIGEST);
-        if (!at)
-            return false;
-        n->unused = at;
-        *room = more;
-    }
+    if (!grow_to(&n->unused, room, n->nunused + 1, STORE_DIGEST))
+        return false;
     memcpy(n->unused + n->nunused++ * STORE_DIGEST, digest, STORE_DIGEST);
     return true;
 }

@@ -26,6 +26,7 @@
 
 #include "apps/overlay/chord.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/random.h"
 #include "base/search.h"
 #include "wire/frame.h"
@@ -77,15 +78,7 @@ static struct slot *store_find(struct store *s, const unsigned char *digest)
 
 static bool store_room(struct store *s)
 {
-    if (s->n < s->room)
-        return true;
-    const size_t room = s->room ? 2 * s->room : 256;
-    struct slot *const more = realloc(s->at, room * sizeof *more);
-    if (!more)
-        return false;
-    s->at = more;
-    s->room = room;
-    return true;
+    return GROW(&s->at, &s->room, s->n + 1);
 }
 
 /* There is room for it. */

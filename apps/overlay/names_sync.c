@@ -23,6 +23,7 @@
 #include "apps/overlay/chord.h"
 #include "apps/overlay/names.h"
 #include "apps/overlay/stored.h"
+#include "base/grow.h"
 #include "base/random.h"
 
 /* ------------------------------------------------------------------- reports
@@ -107,15 +108,8 @@ static const struct report *report_of(struct syncing *s,
     for (size_t i = 0; i < s->nreports; i++)
         if (s->reports[i].who == e->who)
             return &s->reports[i];
-    if (s->nreports == s->room) {
-        const size_t room = 2 * s->room + 16;
-        struct report *const more =
-            realloc(s->reports, room * sizeof *s->reports);
-        if (!more)
-            return NULL;
-        s->reports = more;
-        s->room = room;
-    }
+    if (!GROW(&s->reports, &s->room, s->nreports + 1))
+        return NULL;
     struct report *const r = &s->reports[s->nreports++];
     *r = (struct report){ .who = e->who };
     ask_report(s, e, r);

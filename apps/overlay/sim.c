@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/random.h"
 
 #define SIM_CLASSES 8 /* 64 bytes to 8 KiB */
@@ -215,14 +216,8 @@ static bool is_sooner(const struct sim_far *a, const struct sim_far *b)
 
 static bool far_put(struct sim *s, uint64_t time, uint32_t name)
 {
-    if (s->nfar == s->room_far) {
-        const size_t room = s->room_far ? 2 * s->room_far : 1024;
-        struct sim_far *const more = realloc(s->far, room * sizeof *more);
-        if (!more)
-            return false;
-        s->far = more;
-        s->room_far = room;
-    }
+    if (!GROW(&s->far, &s->room_far, s->nfar + 1))
+        return false;
     const struct sim_far e = { time, s->number++, name };
     size_t i = s->nfar++;
     for (size_t up; i > 0 && is_sooner(&e, &s->far[up = (i - 1) / 4]); i = up)

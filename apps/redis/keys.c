@@ -17,6 +17,7 @@
 
 #include "apps/redis/shards.h"
 #include "apps/redis/upload.h"
+#include "base/grow.h"
 #include "report/say.h"
 
 #define COMMAND_KEYS 512
@@ -78,14 +79,8 @@ static bool send_keys(struct asking *a, size_t shard, size_t from, size_t n)
 {
     const char *words[COMMAND_KEYS + 4];
     size_t lens[COMMAND_KEYS + 4], nwords = 2;
-    if (a->nsent == a->room) {
-        const size_t room = a->room ? a->room * 2 : 64;
-        struct sent *const more = realloc(a->sent, room * sizeof *more);
-        if (!more)
-            return asking_fail(a);
-        a->sent = more;
-        a->room = room;
-    }
+    if (!GROW(&a->sent, &a->room, a->nsent + 1))
+        return asking_fail(a);
     words[0] = a->verb;
     lens[0] = strlen(a->verb);
     words[1] = a->shards.at[shard].key;

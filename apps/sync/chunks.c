@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/random.h"
 #include "io/files.h"
 
@@ -28,14 +29,8 @@ bool chunks_add(struct chunks *c, const struct chunk *more)
         errno = EFBIG;
         return false;
     }
-    if (c->n == c->room) {
-        const size_t room = c->room ? 2 * c->room : 64;
-        struct chunk *const at = realloc(c->at, room * sizeof *at);
-        if (!at)
-            return false;
-        c->at = at;
-        c->room = room;
-    }
+    if (!GROW(&c->at, &c->room, c->n + 1))
+        return false;
     c->at[c->n++] = *more;
     return true;
 }

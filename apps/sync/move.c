@@ -14,6 +14,7 @@
 #include "apps/sync/client.h"
 #include "apps/sync/records.h"
 #include "apps/sync/store.h"
+#include "base/grow.h"
 #include "base/search.h"
 #include "io/files.h"
 #include "report/out.h"
@@ -279,14 +280,8 @@ static bool take_record(struct sync_client *c, struct reading *r, void *ctx)
     if (!is_theirs(c, record.file.element, &at) || a->seen[at])
         return true;
     a->seen[at] = 1;
-    if (a->n == a->room) {
-        const size_t room = a->room ? 2 * a->room : 64;
-        struct sync_file *const more = realloc(a->at, room * sizeof *more);
-        if (!more)
-            return no_memory(c);
-        a->at = more;
-        a->room = room;
-    }
+    if (!GROW(&a->at, &a->room, a->n + 1))
+        return no_memory(c);
     record.file.path = a->names.len;
     a->at[a->n++] = record.file;
     return block_put(&a->names, record.path, strlen(record.path) + 1) ||

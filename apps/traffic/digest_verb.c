@@ -16,6 +16,7 @@
 #include "apps/traffic/each.h"
 #include "apps/traffic/spie.h"
 #include "apps/traffic/traffic.h"
+#include "base/grow.h"
 #include "base/random.h"
 #include "io/files.h"
 #include "report/out.h"
@@ -189,14 +190,8 @@ static bool side_add(struct digest_run *r, enum spie_change change,
                      const struct spie_packet *after)
 {
     struct spie_table *const t = &r->now;
-    if (t->nsides == r->sides_room) {
-        const size_t room = r->sides_room ? 2 * r->sides_room : 64;
-        void *const grown = realloc(t->sides, room * sizeof *t->sides);
-        if (!grown)
-            return !fail("out of memory");
-        t->sides = grown;
-        r->sides_room = room;
-    }
+    if (!GROW(&t->sides, &r->sides_room, t->nsides + 1))
+        return !fail("out of memory");
     t->sides[t->nsides++] =
         (struct spie_side){ bly_hash(&r->hasher, after->at, after->len), change,
                             *before };

@@ -10,6 +10,7 @@
 
 #include "apps/traffic/packet.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
 #include "base/search.h"
 #include "report/say.h"
 
@@ -61,14 +62,8 @@ struct prefix prefix_of(uint8_t version, const unsigned char *address,
 bool prefix_set_take(void *set, const struct prefix *p)
 {
     struct prefix_set *const s = set;
-    if (s->n == s->room) {
-        const size_t room = s->room ? 2 * s->room : 1024;
-        struct prefix *const at = realloc(s->at, room * sizeof *at);
-        if (!at)
-            return !fail("out of memory: %zu prefixes", s->n);
-        s->at = at;
-        s->room = room;
-    }
+    if (!GROW(&s->at, &s->room, s->n + 1))
+        return !fail("out of memory: %zu prefixes", s->n);
     s->at[s->n++] = *p;
     s->sorted = false;
     return true;

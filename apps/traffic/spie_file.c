@@ -23,6 +23,7 @@
 
 #include "apps/traffic/spie.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
 #include "base/search.h"
 
 static const unsigned char magic[8] = "BLYDIG2\n";
@@ -61,14 +62,8 @@ static void table_free(struct spie_table *t)
 
 bool spie_file_add(struct spie_file *f, const struct spie_table *t)
 {
-    if (f->ntables == f->room) {
-        const size_t room = f->room ? 2 * f->room : 16;
-        void *const grown = realloc(f->tables, room * sizeof *f->tables);
-        if (!grown)
-            return false;
-        f->tables = grown;
-        f->room = room;
-    }
+    if (!GROW(&f->tables, &f->room, f->ntables + 1))
+        return false;
     f->tables[f->ntables++] = *t;
     return true;
 }
