@@ -495,7 +495,7 @@ WASM_FOR = $(if $(filter $(WASM_HOT),$1),-O2,$(if $(filter src/core/hash.c,$1),$
 # Sources of the system's that WebAssembly has nothing of.
 WASM_LIB := $(filter-out src/core/machine.c src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
 WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
-PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
+PLAY_SRC := $(sort $(wildcard web/*.c)) base/grow.c workbench/expression.c workbench/explain.c workbench/ring_model.c \
     apps/overlay/chord.c apps/overlay/chord_walk.c apps/overlay/chord_join.c
 define wasm
 $(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT) $(value WASM_FOR) $(WASM_LEAN)

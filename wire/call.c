@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "wire/runtime.h"
 #include "base/byte_order.h"
 
@@ -154,14 +155,7 @@ static struct call_line *call_line(struct caller *c, const struct address *to,
 static bool call_room(struct caller *c, unsigned char **at, size_t *room,
                       size_t n)
 {
-    if (n <= *room)
-        return true;
-    unsigned char *const more = realloc(*at, n);
-    if (!more)
-        return call_why(c, "no memory for an answer", 0);
-    *at = more;
-    *room = n;
-    return true;
+    return GROW(at, room, n) || call_why(c, "no memory for an answer", 0);
 }
 
 /* The next frame of the line. */

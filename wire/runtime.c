@@ -20,6 +20,7 @@
 
 #include "base/byte_order.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "report/say.h"
 
 #define LINE_FIRST 4096
@@ -102,16 +103,10 @@ struct runtime_counts runtime_counts(const struct runtime *rt)
 
 void runtime_after(struct runtime *rt, uint64_t ms, uint64_t data)
 {
-    if (rt->nheap == rt->room_heap) {
-        const size_t room = rt->room_heap ? 2 * rt->room_heap : 64;
-        struct wait *const more = realloc(rt->heap, room * sizeof *more);
-        if (!more) {
-            fail("no memory for a timer");
-            rt->stops = true;
-            return;
-        }
-        rt->heap = more;
-        rt->room_heap = room;
+    if (!GROW(&rt->heap, &rt->room_heap, rt->nheap + 1)) {
+        fail("no memory for a timer");
+        rt->stops = true;
+        return;
     }
     const struct wait w = { clock_ms() + ms, data };
     size_t i = rt->nheap++;

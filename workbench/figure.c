@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "workbench/figure.h"
@@ -53,15 +54,9 @@ static bool is_accepted(const struct figure_point *p)
 void figure_point(struct figure_run *run, struct figure_series *s, double x,
                   double expected, double measured, double low, double high)
 {
-    /* The array has room for a power of two. */
-    if ((s->npoints & (s->npoints - 1)) == 0) {
-        struct figure_point *more = realloc(
-            s->points, (s->npoints ? 2 * s->npoints : 1) * sizeof *more);
-        if (!more) {
-            figure_out_of_memory(run);
-            return;
-        }
-        s->points = more;
+    if (!GROW(&s->points, &s->room, s->npoints + 1)) {
+        figure_out_of_memory(run);
+        return;
     }
     const struct figure_point p = { x, expected, measured, low, high };
     s->points[s->npoints++] = p;

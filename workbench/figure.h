@@ -144,7 +144,7 @@ struct figure_series {
     bool unseen;           /* in the table and not in the picture */
     const char *panel;     /* of the picture; NULL: in all of them */
     struct figure_point *points;
-    size_t npoints;
+    size_t npoints, room;
 };
 
 #define FIGURE_MAX_SERIES 80 /* two a kind, and a few */

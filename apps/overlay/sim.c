@@ -86,7 +86,7 @@ struct sim {
 
     uint64_t turn;                  /* time / width of the run */
     struct sim_entry *run, *sorted; /* and memory for sorting it */
-    size_t nrun, at_run, room_run;
+    size_t nrun, at_run, room_run, room_sorted;
     struct sim_slot wheel[SIM_SLOTS];
     uint64_t taken[SIM_SLOTS / 64]; /* slots that are not empty */
     struct sim_chunk *chunks;       /* free ones */
@@ -96,9 +96,9 @@ struct sim {
 
     struct sim_item *unused[SIM_CLASSES];
     void **slabs;
-    size_t nslabs, at, left; /* of the last one */
+    size_t room_slabs, nslabs, at, left; /* of the last one */
     void **chunk_slabs;
-    size_t nchunk_slabs;
+    size_t nchunk_slabs, room_chunks;
     bool failed;
     struct sim_counts counts;
 };
@@ -153,15 +153,13 @@ static size_t class_bytes(unsigned c)
 }
 
 /* One more slab, in a list of them; NULL: no memory. */
-static void *slab_new(void ***list, size_t *n)
+static void *slab_new(void ***list, size_t *room, size_t *n)
 {
-    void **const more = realloc(*list, (*n + 1) * sizeof *more);
-    if (!more)
+    if (!GROW(list, room, *n + 1))
         return NULL;
-    *list = more;
     void *const slab = aligned_alloc(SIM_UNIT, SIM_SLAB);
     if (slab)
-        more[(*n)++] = slab;
+        (*list)[(*n)++] = slab;
     return slab;
 }
 
@@ -184,7 +182,7 @@ static struct sim_item *item_new(struct sim *s, size_t nbytes)
     } else {
         if (s->left < class_bytes(c)) {
             if (s->nslabs == UINT32_MAX / SIM_UNITS ||
-                !slab_new(&s->slabs, &s->nslabs))
+                !slab_new(&s->slabs, &s->room_slabs, &s->nslabs))
                 return NULL;
             s->at = 0;
             s->left = SIM_SLAB;
@@ -250,7 +248,7 @@ static struct sim_chunk *chunk_new(struct sim *s)
 {
     if (!s->chunks) {
         struct sim_chunk *const slab =
-            slab_new(&s->chunk_slabs, &s->nchunk_slabs);
+            slab_new(&s->chunk_slabs, &s->room_chunks, &s->nchunk_slabs);
         for (size_t i = 0; slab && i < SIM_SLAB / sizeof *slab; i++) {
             slab[i].next = s->chunks;
             s->chunks = &slab[i];
@@ -301,19 +299,8 @@ static uint64_t slot_next(const struct sim *s)
 
 static bool run_room(struct sim *s, size_t n)
 {
-    if (n <= s->room_run)
-        return true;
-    const size_t room = n < 1024 ? 1024 : 2 * n;
-    struct sim_entry *const run = realloc(s->run, room * sizeof *run);
-    if (run)
-        s->run = run;
-    struct sim_entry *const other = realloc(s->sorted, room * sizeof *other);
-    if (other)
-        s->sorted = other;
-    if (!run || !other)
-        return false;
-    s->room_run = room;
-    return true;
+    return GROW(&s->run, &s->room_run, n) &&
+           GROW(&s->sorted, &s->room_sorted, n);
 }
 
 /* By time, those of one time as they stand: few by insertion, many by

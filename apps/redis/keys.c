@@ -26,7 +26,7 @@
 struct shard_keys {
     bly_bytes *keys;
     unsigned char *answers;
-    size_t n, room;
+    size_t n, room, room_answers;
     size_t next; /* the answer to be taken next */
 };
 
@@ -59,17 +59,9 @@ static bool asking_fail(struct asking *a)
 
 static bool shard_keys_put(struct shard_keys *k, const bly_bytes *key)
 {
-    if (k->n == k->room) {
-        const size_t room = k->room ? k->room * 2 : 64;
-        bly_bytes *const keys = realloc(k->keys, room * sizeof *keys);
-        if (keys)
-            k->keys = keys;
-        unsigned char *const answers = keys ? realloc(k->answers, room) : NULL;
-        if (!answers)
-            return false;
-        k->answers = answers;
-        k->room = room;
-    }
+    if (!GROW(&k->keys, &k->room, k->n + 1) ||
+        !GROW(&k->answers, &k->room_answers, k->n + 1))
+        return false;
     k->keys[k->n++] = *key;
     return true;
 }

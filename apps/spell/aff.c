@@ -379,15 +379,9 @@ static bool rule_read(struct aff_reading *r, bool prefix)
     r->why = "more than a million rules";
     if (a->naffixes == AFFIXES_MOST)
         return false;
-    if (a->naffixes == a->room) {
-        const size_t room = a->room ? 2 * a->room : 256;
-        struct affix *const more = realloc(a->affixes, room * sizeof *more);
-        r->why = "out of memory";
-        if (!more)
-            return false;
-        a->affixes = more;
-        a->room = room;
-    }
+    r->why = "out of memory";
+    if (!GROW(&a->affixes, &a->room, a->naffixes + 1))
+        return false;
     a->affixes[a->naffixes++] = x;
     r->left--;
     return true;

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/byte_order.h"
+#include "base/grow.h"
 #include "base/lookup.h"
 #include "base/search.h"
 
@@ -316,13 +317,8 @@ static bool bytes_hand_over(struct reassembly *r, struct stream *s,
 static bool segment_hand_over(struct reassembly *r, const struct stream *s,
                               int64_t place, const unsigned char *at, size_t n)
 {
-    if (n + STREAM_AHEAD > r->room) {
-        unsigned char *const grown = realloc(r->buf, n + STREAM_AHEAD);
-        if (!grown)
-            return false;
-        r->buf = grown;
-        r->room = n + STREAM_AHEAD;
-    }
+    if (!GROW(&r->buf, &r->room, n + STREAM_AHEAD))
+        return false;
     memcpy(r->buf, at, n);
     memset(r->buf + n, 0, STREAM_AHEAD);
     return r->spec.take(r->spec.ctx, &s->key, r->buf, 0, n,
@@ -410,13 +406,10 @@ static bool early_room(struct reassembly *r, struct stream *s)
         s->done = 0;
         return true;
     }
-    const size_t room = s->early_room ? 2 * s->early_room : 8;
-    struct early **const grown = realloc(s->early, room * sizeof grown[0]);
-    if (!grown)
+    const size_t had = s->early_room;
+    if (!GROW(&s->early, &s->early_room, had + 1))
         return false;
-    memory_take(r, (room - s->early_room) * sizeof grown[0]);
-    s->early = grown;
-    s->early_room = room;
+    memory_take(r, (s->early_room - had) * sizeof s->early[0]);
     return true;
 }
 
