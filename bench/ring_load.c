@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "apps/overlay/chord_client.h"
+#include "chord/chord_client.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "bench/measure.h"

@@ -1,7 +1,7 @@
 /*
  * cmd_node.c - a ring of processes that keeps files: bloomery node VERB ...
  */
-#include "apps/overlay/chord_files.h"
+#include "apps/node/chord_files.h"
 #include "cli/rows.h"
 
 static struct node_args node_args;
@@ -49,12 +49,16 @@ static const struct opt node_options[] = {
     { "patience", 0, OPT_POSITIVE, &node_args.patience, "MS",
       "milliseconds that an answer may take at least before its node counts "
       "as silent; 250 if not given" },
+    { "wait", 0, OPT_POSITIVE, &node_args.wait, "MS",
+      "put, get, rm, ls: how long to try before it is said that something "
+      "cannot be done; 15000 if not given" },
     QUIET_OPTION("print nothing but errors"),
     JSON_OPTION(node_args),
     { 0 },
 };
 
-#define NODE_CLIENT " at key-file ring successors copies patience quiet json "
+#define NODE_ASKS " at key-file ring successors copies patience quiet json "
+#define NODE_CLIENT NODE_ASKS "wait "
 
 static const struct old_verb node_verbs[] = {
     { "run", "DIR", 1,
@@ -64,8 +68,8 @@ static const struct old_verb node_verbs[] = {
     { "get", "NAME", 1, NODE_CLIENT "output " },
     { "rm", "NAME...", 1, NODE_CLIENT },
     { "ls", "", 0, NODE_CLIENT },
-    { "status", "HOST:PORT", 1, NODE_CLIENT },
-    { "leave", "HOST:PORT", 1, NODE_CLIENT },
+    { "status", "HOST:PORT", 1, NODE_ASKS },
+    { "leave", "HOST:PORT", 1, NODE_ASKS },
     { "key", "FILE", 1, " quiet " },
 };
 

@@ -1,7 +1,7 @@
 /*
  * cmd_parquet.c - filters in Parquet files: bloomery parquet VERB ...
  */
-#include "apps/parquet/verbs.h"
+#include "apps/parquet/parquet_verbs.h"
 #include "cli/rows.h"
 
 static struct parquet_args parquet_args;

@@ -41,8 +41,8 @@ static const struct opt passwords_options[] = {
          "check: print only how many there are"),
     SKIP_BAD_OPTION(passwords_args.keys),
     FLAG("crlf", 0, passwords_args.keys.select.crlf,
-         "build: a carriage return at the end is no part of a word, which is "
-         "so anyway unless --null is given"),
+         "build: a carriage return at the end does not belong to a word; "
+         "without --null this is so anyway"),
     FLAG("null", '0', passwords_args.keys.nul,
          "passwords end at NUL bytes, not at newlines"),
     { "key-file", 'K', OPT_TEXT, &passwords_args.keys.key_file, "FILE",

@@ -1,8 +1,8 @@
 /*
  * cmd_ring.c - who holds which key: bloomery ring VERB ...
  */
-#include "apps/overlay/placing.h"
-#include "cli/ring_show.h"
+#include "apps/ring/placing.h"
+#include "workbench/ring_show.h"
 #include "cli/rows.h"
 #include "workbench/ring_picture.h"
 

@@ -1,7 +1,7 @@
 /*
  * cmd_seal.c - search in one's own encrypted archive: bloomery seal VERB ...
  */
-#include "apps/seal/args.h"
+#include "apps/seal/seal_args.h"
 #include "cli/rows.h"
 #ifdef BLY_SODIUM
 #include "apps/seal/seal.h"

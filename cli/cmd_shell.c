@@ -24,7 +24,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/keys.h"
 #include "io/paths.h"
 #include "report/out.h"
@@ -144,7 +144,7 @@ static void run_command(const struct typed *t, const struct list *words)
     int status;
     if (options_parse(c, argc, (char **)(void *)argv, &line, &status)) {
         if (t->filter && lacks_keys(c, &line.operands))
-            status = fail("which keys? right: %s KEY..., or %s -f FILE",
+            status = fail("no keys are given; usage: %s KEY..., or %s -f FILE",
                           c->name, c->name);
         else
             status = line_run(&line);
@@ -316,7 +316,7 @@ static int shell_run(struct list *operands)
     if (operands->n != 1)
         return operands->n
                    ? fail("one filter at a time, not '%s'", operands->at[1])
-                   : fail("which filter? right: bloomery shell FILTER; "
+                   : fail("no filter is given; usage: bloomery shell FILTER; "
                           "bloomery build makes one");
     /* An operand, wherever it is put. */
     char *path = NULL;
@@ -403,7 +403,8 @@ const struct command cmd_shell = {
         "~/.bloomery_history, or in the file that BLOOMERY_HISTORY names, or "
         "nowhere if it is empty. Ctrl-C gives up a line, or a command that "
         "runs.\n\n"
-        "If standard input is no terminal, its lines are a script: there is no "
+        "If standard input is not a terminal, its lines are a script: there is "
+        "no "
         "prompt, a line that fails is named by its number, the rest is still "
         "run, and the exit status is 2 if a line failed and else that of the "
         "last.",

@@ -271,7 +271,7 @@ const struct command cmd_traffic = {
         "no room for a flow that may be large, it says so and the exit status "
         "is 2.\n\n"
         "Bytes are those of whole packets on the wire, also where only their "
-        "beginnings were captured. Packets that are no IP, that were captured "
+        "beginnings were captured. Packets that are not IP, that were captured "
         "too short for the key, or whose lengths contradict each other are "
         "counted in the summary. A fragment that is not the first has no "
         "ports: it belongs to a flow of its own addresses and protocol. "

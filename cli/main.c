@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         return out_finish(YES);
     }
     if (word[0] == '-')
-        return fail("unknown option '%s'; right: bloomery COMMAND ..., --help "
+        return fail("unknown option '%s'; usage: bloomery COMMAND ..., --help "
                     "or --version",
                     word);
     const struct command *const c = command_named(word);

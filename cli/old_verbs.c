@@ -49,7 +49,7 @@ size_t verb_find(const struct command *c, const struct old_verb *verbs,
                  size_t n, const struct list *operands, struct list *rest)
 {
     if (operands->n == 0) {
-        fail("which verb? right: bloomery %s VERB, which is one of: %s",
+        fail("no verb is given; usage: bloomery %s VERB, which is one of: %s",
              c->name, c->old_verbs);
         return n;
     }
@@ -61,7 +61,7 @@ size_t verb_find(const struct command *c, const struct old_verb *verbs,
         (struct list){ operands->at + 1, operands->n - 1, operands->literal };
     if (rest->n >= verbs[i].least)
         return i;
-    fail("%s needs more; right: bloomery %s %s %s", verbs[i].name, c->name,
+    fail("%s needs more; usage: bloomery %s %s %s", verbs[i].name, c->name,
          verbs[i].name, verbs[i].operands);
     return n;
 }

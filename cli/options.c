@@ -25,7 +25,7 @@ static const char *option_word(size_t i, const void *ctx)
 static const struct {
     const char *command;
     char letter;
-    const char *right;
+    const char *use;
 } gone[] = {
     { "basket", 'c', "--min-count" }, { "basket", 'k', "--components" },
     { "basket", 'r', "--recall" },    { "basket", 't', "-T, --threshold" },
@@ -55,8 +55,8 @@ static int unknown_option(const struct line *line, const char *word)
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
         if (gone[i].letter == word[1] && strcmp(gone[i].command, c->name) == 0)
             return fail("-%c is no longer an option here: a letter means the "
-                        "same in all commands; right: %s",
-                        word[1], gone[i].right);
+                        "same in all commands; use %s",
+                        word[1], gone[i].use);
     const char *const dashed = word[1] == '-' ? word + 2 : NULL;
     const struct opt *const other =
         dashed ? option_named(c, NULL, dashed, strcspn(dashed, "="))
@@ -122,8 +122,8 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
     case IS_POSITIVE: {
         uint64_t value;
         if (!bly_parse_count(text, &value)) {
-            fail("%s '%s': not a whole number below 2^64 (right: 5000, 10M, "
-                 "1e6, 64MiB)",
+            fail("%s '%s': not a whole number below 2^64 (try 5000, 10M, 1e6, "
+                 "64MiB)",
                  given, text);
             return false;
         }
@@ -139,8 +139,8 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
         double value;
         if (!bly_parse_real(text, &value) || !(value >= 0)) {
             fail(o->type.is == IS_REAL
-                     ? "%s '%s': not a number of at least 0 (right: 0.5, 10)"
-                     : "%s '%s': not a number of seconds (right: 0, 0.5, 10)",
+                     ? "%s '%s': not a number of at least 0 (try 0.5, 10)"
+                     : "%s '%s': not a number of seconds (try 0, 0.5, 10)",
                  given, text);
             return false;
         }
@@ -152,7 +152,7 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
     case IS_RATE: {
         double value;
         if (!bly_parse_real(text, &value) || !(value > 0 && value < 1)) {
-            fail("%s '%s': not a rate above 0 and below 1 (right: 1%%, 0.001)",
+            fail("%s '%s': not a rate above 0 and below 1 (try 1%%, 0.001)",
                  given, text);
             return false;
         }
@@ -284,7 +284,7 @@ static bool take_verb(struct line *line)
             operands->n * sizeof *operands->at);
     if (operands->n >= operands_needed(v->operands))
         return true;
-    return !fail("%s needs more; right: bloomery %s %s %s", v->name, c->name,
+    return !fail("%s needs more; usage: bloomery %s %s %s", v->name, c->name,
                  v->name, v->operands);
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/table/sorted_table.h"
+#include "apps/table/table_file.h"
 #include "base/byte_order.h"
 #include "io/varint.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/byte_order.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "workbench/figure.h"
 
 /* --------------------------------------------------------------- passwords */

@@ -9,7 +9,7 @@
 
 #include "apps/sync/isect.h"
 #include "apps/sync/client.h"
-#include "apps/sync/server.h"
+#include "apps/sync/sync_server.h"
 #include "base/random.h"
 #include "workbench/figure.h"
 

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "apps/digest/digest.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 
 #define DIGEST_PATH "/squid-internal-periodic/store_digest"
 #define DIGEST_HEADER 128

@@ -11,7 +11,7 @@
  * A filter does not care which rows have a value, so that counting is all; and
  * nested columns are like flat ones.
  */
-#include "apps/parquet/parquet.h"
+#include "apps/parquet/parquet_job.h"
 #include "base/byte_order.h"
 
 struct stream {
