@@ -53,8 +53,7 @@ struct client {
     bool failed;
 };
 
-/* ---------------------------------------------------------------------- Redis
- */
+/* -------------------------------------------------------------------- Redis */
 
 static unsigned slot_of(const char *key, size_t n)
 {
@@ -115,8 +114,7 @@ static bool redis_get(struct redis *r, const unsigned char *digest)
     return true;
 }
 
-/* ----------------------------------------------------------------------- ring
- */
+/* --------------------------------------------------------------------- ring */
 
 struct ranges {
     struct chord_found at[MOST_RANGES];
@@ -164,8 +162,7 @@ static bool ring_ask(struct chord_client *c, struct ranges *ranges,
     return ok;
 }
 
-/* ------------------------------------------------------------------------ load
- */
+/* --------------------------------------------------------------------- load */
 
 static void *run_client(void *arg)
 {

@@ -33,8 +33,7 @@ uint64_t wire_ring(const char *name, unsigned bits, unsigned r, unsigned copies)
     return get_be(sum, 8);
 }
 
-/* ------------------------------------------------------------------- the book
- */
+/* ----------------------------------------------------------------- the book */
 
 /* The number of an id; 0: unknown. */
 static uint32_t book_find(const struct book *b, uint64_t id)
@@ -105,8 +104,7 @@ void book_free(struct book *b)
     *b = (struct book){ 0 };
 }
 
-/* -------------------------------------------------------------------- writing
- */
+/* ------------------------------------------------------------------ writing */
 
 void wire_put_descriptor(struct blob *to, const struct descriptor *d)
 {
@@ -155,8 +153,7 @@ void wire_put_answer(struct blob *b, const struct book *book,
     put_peers(b, book, m);
 }
 
-/* -------------------------------------------------------------------- reading
- */
+/* ------------------------------------------------------------------ reading */
 
 static struct chord_peer get_descriptor(struct body *b, struct book *book)
 {

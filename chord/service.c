@@ -8,8 +8,7 @@
 
 #include "base/grow.h"
 
-/* ---------------------------------------------------------------- one service
- */
+/* -------------------------------------------------------------- one service */
 
 /* What can be printed anywhere: no control characters. */
 static bool printable(const char *text, size_t n)
@@ -147,8 +146,7 @@ uint64_t service_key(const struct service *wanted)
                      wanted->ntags < 3 ? wanted->ntags : 3);
 }
 
-/* -------------------------------------------------------------------- a table
- */
+/* ------------------------------------------------------------------ a table */
 
 void services_free(struct services *t)
 {

@@ -34,8 +34,7 @@ static unsigned vnode_of(const struct chord *m)
     return (unsigned)(m - node_of(m)->members);
 }
 
-/* --------------------------------------------------------------------- views
- */
+/* -------------------------------------------------------------------- views */
 
 static void know(struct node *n, struct chord_peer p)
 {
@@ -99,8 +98,7 @@ static void poke_keeper(struct node *n)
     pthread_mutex_unlock(&n->lock);
 }
 
-/* ------------------------------------------------------------------- the host
- */
+/* ----------------------------------------------------------------- the host */
 
 static void node_send(struct chord *m, struct chord_peer to,
                       const struct chord_message *msg)
@@ -139,7 +137,7 @@ static void node_found(struct chord *m, const struct chord_found *f)
     (void)f; /* the loop looks nothing up itself */
 }
 
-/* Somebody to join through, in turn. */
+/* The next address to join through, in turn. */
 static struct chord_peer an_entry(struct node *n)
 {
     const size_t i = n->next_entry++ % n->spec.nentries;
@@ -165,16 +163,15 @@ static void node_news(struct chord *m, enum chord_news what)
 static const struct chord_host node_host = { node_send, node_timer, node_found,
                                              node_news };
 
-/* ----------------------------------------------------------------- the book
- */
+/* ----------------------------------------------------------------- the book */
 
 static void mark_used(void *used, struct chord_peer p)
 {
     ((bool *)used)[p.at] = true;
 }
 
-/* Peers name peers, and who lies names many: what no member's state names is
- * forgotten before the book is full. */
+/* Peers name other peers, and a liar may name any number: entries that no
+ * member's state mentions are dropped before the book is full. */
 static void tidy_book(struct node *n)
 {
     struct book *const b = &n->book;
@@ -189,8 +186,7 @@ static void tidy_book(struct node *n)
     free(used);
 }
 
-/* --------------------------------------------------------------------- status
- */
+/* ------------------------------------------------------------------- status */
 
 static void put_peer(struct node *n, struct chord_peer p)
 {
@@ -234,8 +230,7 @@ static void answer_status(struct node *n, uint64_t line, const struct frame *f)
     runtime_answer(n->runtime, line, f, 0, b);
 }
 
-/* ------------------------------------------------------------------ questions
- */
+/* ---------------------------------------------------------------- questions */
 
 static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
 {
@@ -257,7 +252,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
                        "that member is not here");
         return;
     }
-    /* Whoever speaks for a node must be it. */
+    /* A message that speaks for a node must come from that node. */
     if ((m.type == CHORD_NOTIFY || m.type == CHORD_LEAVING) &&
         (!m.npeers || m.npeers > 2 || !m.peers[0].at ||
          m.peers[0].id != from.id)) {
@@ -304,7 +299,7 @@ static bool enqueue(struct node *n, uint64_t line, const struct frame *f)
     const bool room = q->n < NODE_QUEUE;
     if (room) {
         q->at[(q->first + q->n++) % NODE_QUEUE] = w;
-        pthread_cond_broadcast(&n->work);
+        pthread_cond_signal(&q->some); /* one thread for one question */
     }
     pthread_mutex_unlock(&n->lock);
     if (!room)
@@ -366,8 +361,7 @@ static void on_answer(void *ctx, uint64_t tag, const struct frame *f)
     show_views(n);
 }
 
-/* ---------------------------------------------------------- timers and signals
- */
+/* ------------------------------------------------------- timers and signals */
 
 static void on_timer(void *ctx, uint64_t data)
 {
@@ -417,8 +411,7 @@ static void on_wake(void *ctx)
         runtime_stop(n->runtime);
 }
 
-/* -------------------------------------------------------------------- workers
- */
+/* ------------------------------------------------------------------ workers */
 
 static void *worker(struct node *n, struct work_queue *q)
 {
@@ -429,7 +422,7 @@ static void *worker(struct node *n, struct work_queue *q)
     pthread_mutex_lock(&n->lock);
     while (!n->ends) {
         if (!q->n) {
-            pthread_cond_wait(&n->work, &n->lock);
+            pthread_cond_wait(&q->some, &n->lock);
             continue;
         }
         struct work w = q->at[q->first];
@@ -451,7 +444,10 @@ static void *worker(struct node *n, struct work_queue *q)
             d->next = n->done;
             n->done = d;
         }
+        /* Not with the lock, which the loop takes at once. */
+        pthread_mutex_unlock(&n->lock);
         runtime_wake(n->runtime);
+        pthread_mutex_lock(&n->lock);
     }
     pthread_mutex_unlock(&n->lock);
     client_free(c);
@@ -469,8 +465,7 @@ static void *back_worker(void *node)
     return worker(node, &((struct node *)node)->back);
 }
 
-/* ------------------------------------------------------------------- one life
- */
+/* ----------------------------------------------------------------- one life */
 
 static void node_start_members(struct node *n)
 {
@@ -512,7 +507,8 @@ static void end_threads(struct node *n)
 {
     pthread_mutex_lock(&n->lock);
     n->ends = true;
-    pthread_cond_broadcast(&n->work);
+    pthread_cond_broadcast(&n->front.some);
+    pthread_cond_broadcast(&n->back.some);
     pthread_cond_broadcast(&n->kept);
     pthread_mutex_unlock(&n->lock);
     for (size_t i = 0; i < n->nthreads; i++)
@@ -566,7 +562,8 @@ int node_run(const struct node_spec *spec)
                                    .dead_most = 600 * spec->period };
     n->walks = calloc(spec->vnodes * n->ring.walks, sizeof *n->walks);
     pthread_mutex_init(&n->lock, NULL);
-    pthread_cond_init(&n->work, NULL);
+    pthread_cond_init(&n->front.some, NULL);
+    pthread_cond_init(&n->back.some, NULL);
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);

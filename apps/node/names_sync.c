@@ -26,8 +26,7 @@
 #include "base/grow.h"
 #include "base/random.h"
 
-/* ------------------------------------------------------------------- reports
- */
+/* ------------------------------------------------------------------ reports */
 
 struct report {
     uint64_t who;
@@ -124,8 +123,7 @@ static bool was_ready(const struct report *r, uint64_t epoch, uint64_t id)
     return false;
 }
 
-/* -------------------------------------------------------------------- a piece
- */
+/* ------------------------------------------------------------------ a piece */
 
 enum source { SOURCE_SELF, SOURCE_OTHER, SOURCE_NONE };
 
@@ -316,8 +314,7 @@ static bool take_piece(struct syncing *s, uint64_t a, uint64_t b)
     return false;
 }
 
-/* ----------------------------------------------------------------- the circle
- */
+/* --------------------------------------------------------------- the circle */
 
 static int by_number(const void *x, const void *y)
 {
@@ -441,8 +438,7 @@ void names_sync(struct names *m, void *by)
     syncing_free(&s);
 }
 
-/* ----------------------------------------------------------------------- ticks
- */
+/* -------------------------------------------------------------------- ticks */
 
 /* Ask a process whether it lives. Its epoch, 0: silence. */
 static uint64_t ping(struct names *m, void *by, const struct roster_entry *e,
@@ -469,7 +465,7 @@ bool names_is_silent(const struct names *m, uint64_t who)
     return false;
 }
 
-/* The silent of the last roster are so in the next. */
+/* Those that were silent in the last roster start out silent in the next. */
 static void carry_over(struct names *m, const struct roster *r)
 {
     struct names_heard heard[ROSTER_MOST];
