@@ -563,7 +563,7 @@ static void bytes_stay(void **state)
         { BLY_STORED_TOPK, 3, 300, UINT64_C(0x80eb3d5209962e8e) },
         { BLY_STORED_LIKENESS, 0, 50, UINT64_C(0x2e7fa091eb7c7d95) },
         { BLY_STORED_LIKENESS, 2, 50, UINT64_C(0xcf6f2e6e4445071f) },
-        { BLY_STORED_TDIGEST, 0, 0, UINT64_C(1) },
+        { BLY_STORED_TDIGEST, 0, 0, UINT64_C(0xf885ac7cb4f6df42) },
         { BLY_STORED_TDIGEST, 0, 1, UINT64_C(1) },
         { BLY_STORED_TDIGEST, 2, 5, UINT64_C(1) },
     };

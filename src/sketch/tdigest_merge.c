@@ -290,6 +290,7 @@ static void settling_run(settling *m, const double *x, const double *w,
                          size_t n)
 {
     for (size_t i = 0; i < n;) {
+        const size_t from = i;
         const double first = x[i] / 2;
         const double most = m->n == m->most ? INFINITY : settling_limit(m);
         double weight = w[i], sum = 0;
@@ -297,7 +298,10 @@ static void settling_run(settling *m, const double *x, const double *w,
             sum += (x[i] / 2 - first) * w[i];
             weight += w[i];
         }
-        settling_close(m, 2 * (first + sum / weight), weight);
+        double mean = 2 * (first + sum / weight);
+        for (size_t j = from; !isfinite(sum) && j < i; j++)
+            mean = (j > from ? mean : 0) + x[j] * (w[j] / weight);
+        settling_close(m, mean, weight);
     }
 }
 
