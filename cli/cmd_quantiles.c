@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
+#include "base/lookup.h"
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/paths.h"
