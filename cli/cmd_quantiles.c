@@ -96,7 +96,7 @@ struct quantiles_run {
     size_t npercents;
     struct stream *streams;
     size_t n, room;
-    struct table table;
+    struct lookup table;
     bool grouped, trouble;
 };
 
@@ -127,17 +127,17 @@ static struct stream *stream_new(struct quantiles_run *r, bly_bytes name)
 static struct stream *stream_named(struct quantiles_run *r, bly_bytes name)
 {
     const uint64_t hash = table_hash(name.ptr, name.len);
-    TABLE_EACH (&r->table, hash, row) {
+    LOOKUP_EACH (&r->table, hash, row) {
         struct stream *const s = &r->streams[row];
         if (s->name.len == name.len &&
             memcmp(s->name.ptr, name.ptr, name.len) == 0)
             return s;
     }
-    if (!table_fit(&r->table, r->n + 1))
+    if (!lookup_fit(&r->table, r->n + 1))
         return NULL;
     struct stream *const s = stream_new(r, name);
     if (s)
-        table_add(&r->table, hash, r->n - 1);
+        lookup_add(&r->table, hash, r->n - 1);
     return s;
 }
 
@@ -508,7 +508,7 @@ static int quantiles_run(struct list *operands)
         bly_tdigest_free(r.streams[i].digest);
     }
     free(r.streams);
-    table_free(&r.table);
+    lookup_free(&r.table);
     return status;
 }
 
