@@ -19,7 +19,8 @@ static const struct opt isect_options[] = {
     FLAG("null", '0', isect_args.nul,
          "lines end at NUL bytes, not at newlines; printed ones too"),
     OPTION("key-file", 'K', OPT_TEXT, &isect_args.key_file, "FILE",
-           "the secret of lists that are served with one"),
+           "the secret of lists that are served with one, which seals what is "
+           "said: 16 raw bytes, or 32 or 64 hexadecimal digits"),
     { "timeout", 0, OPT_POSITIVE, &isect_args.timeout, "SECONDS",
       "how long another machine may be silent; 60 if not given" },
     THREADS_OPTION(isect_args.threads),
@@ -30,9 +31,9 @@ static const struct opt isect_options[] = {
 
 static const struct example isect_examples[] = {
     { "bloomery isect bloom.ids filter.ids", "ids that both lists have" },
-    { "bloomery sync serve --listen 0.0.0.0:3130 filter.ids",
-      "on another machine: serve a list" },
-    { "bloomery isect bloom.ids there:3130 elsewhere:3130",
+    { "bloomery sync serve -K secret --listen 0.0.0.0:3130 filter.ids",
+      "on another machine: serve a list to those who have the secret" },
+    { "bloomery isect -K secret bloom.ids there:3130 elsewhere:3130",
       "ids that all three have, with filters instead of lists on the way" },
     { 0 },
 };

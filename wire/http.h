@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "wire/address.h"
 #include "wire/gate.h"
 #include "io/late_microhttpd.h"
 
@@ -31,6 +32,7 @@ struct http {
 
     /* The service's own. */
     int fd;
+    struct address at;
     sigset_t ends;
     struct gate *gate;
     struct MHD_Daemon *daemon;

@@ -610,7 +610,6 @@ int join(const struct join_args *args, const struct list *operands)
     struct joining *const j = calloc(1, sizeof *j);
     const char *const tmp = getenv("TMPDIR");
     static const char *const types[] = { "inner", "left", "semi", "anti" };
-    bool ok;
     if (!j)
         return fail("out of memory");
     j->args = args;
@@ -624,7 +623,10 @@ int join(const struct join_args *args, const struct list *operands)
         j->scratch.buffer = SCRATCH_BUFFER;
     int status = TROUBLE;
     bly_spec spec = { 0 };
-    j->secret = secret_read(args->keys.key_file, &ok);
+    const bool ok =
+        secure_take(args->keys.key_file, &j->shared) &&
+        ((!args->serve && !args->remote) || secure_works(&j->shared));
+    j->secret = secure_hashes(&j->shared);
     if (ok && args_sane(args, operands) &&
         joined_read(&j->shape, &args->keys.select, args->keys.nul) &&
         join_spec(j, &spec)) {

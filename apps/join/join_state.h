@@ -8,6 +8,7 @@
 #include "apps/join/join.h"
 #include "apps/join/joined.h"
 #include "apps/join/streams.h"
+#include "wire/secure.h"
 
 enum join_type { JOIN_INNER, JOIN_LEFT, JOIN_SEMI, JOIN_ANTI };
 
@@ -30,8 +31,9 @@ struct join_out {
 struct joining {
     const struct join_args *args;
     enum join_type type;
-    const char *folder; /* for temporary files */
-    const unsigned char *secret;
+    const char *folder;          /* for temporary files */
+    struct secure_secret shared; /* with the other end */
+    const unsigned char *secret; /* of hashes; NULL: none */
     struct joined shape;
     struct join_out out;
     struct join_report report;

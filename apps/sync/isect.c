@@ -54,7 +54,7 @@ struct part {
     bool here;
     struct sync_set set; /* of a list that is not here: how it is hashed */
     struct sync_server server;
-    struct wire_line wire;
+    struct sync_session session;
     struct sync_client client;
     uint64_t items, left;
 };
@@ -130,28 +130,25 @@ static bool is_there(const char *name)
 }
 
 static bool part_open(struct part *p, const struct isect_args *args,
-                      const unsigned char *secret, const char *name)
+                      const struct secure_secret *secret, const char *name)
 {
     const uint64_t timeout = args->timeout ? args->timeout : ISECT_TIMEOUT;
     *p = (struct part){ .name = name, .here = is_there(name) };
     p->set = (struct sync_set){ .form = SYNC_LINES,
                                 .path = name,
-                                .secret = secret,
+                                .secret = secure_hashes(secret),
                                 .nul = args->nul,
                                 .nthreads = (unsigned)args->threads };
     p->server = (struct sync_server){ .set = &p->set };
     p->client = (struct sync_client){ .set = &p->set, .take = true };
     p->client.line = (struct sync_line){ .exchange = local_exchange, .ctx = p };
-    p->wire = (struct wire_line){ .in = -1,
-                                  .out = -1,
-                                  .timeout = (int)(timeout * 1000) };
+    sync_begin(&p->session, secret, timeout);
     if (!p->here && !strchr(name, ':'))
         return !fail_path(name, ENOENT);
     if (!p->here) {
-        if (!wire_connect(&p->wire, name))
+        if (!secure_works(secret) || !sync_reach(&p->session, name, NULL))
             return false;
-        p->client.line.exchange = wire_exchange;
-        p->client.line.ctx = &p->wire;
+        p->client.line = sync_line_over(&p->session);
         /* The hash of lines, without any. */
         p->set.path = "/dev/null";
     }
@@ -168,8 +165,7 @@ static void part_close(struct part *p)
     sync_client_free(&p->client);
     server_free(&p->server);
     set_free(&p->set);
-    if (p->wire.in >= 0)
-        wire_close(&p->wire);
+    session_close(&p->session.session);
 }
 
 static int by_items(const void *a, const void *b)
@@ -315,11 +311,11 @@ static int run_chain(const struct isect_args *args, struct part **order,
 int isect(const struct isect_args *args, const struct list *operands)
 {
     struct part *order[ISECT_MOST];
-    bool ok;
+    struct secure_secret secret;
+    bool ok = true;
     if (operands->n < 2 || operands->n > ISECT_MOST)
         return fail("isect needs 2 to %d lists", ISECT_MOST);
-    const unsigned char *const secret = secret_read(args->key_file, &ok);
-    if (!ok)
+    if (!secure_take(args->key_file, &secret))
         return TROUBLE;
     struct part *const parts = calloc(operands->n, sizeof *parts);
     if (!parts)
@@ -327,7 +323,7 @@ int isect(const struct isect_args *args, const struct list *operands)
     signal(SIGPIPE, SIG_IGN);
     size_t n = 0;
     for (; ok && n < operands->n; n++) {
-        ok = part_open(&parts[n], args, secret, operands->at[n]);
+        ok = part_open(&parts[n], args, &secret, operands->at[n]);
         order[n] = &parts[n];
     }
     int status = TROUBLE;

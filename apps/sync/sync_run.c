@@ -94,15 +94,16 @@ static bool access_missing(const char *path)
 }
 
 static bool begin_set(struct sync_set *set, const struct sync_args *args,
-                      const char *path, bool may_miss)
+                      const struct secure_secret *secret, const char *path,
+                      bool may_miss)
 {
     struct stat st;
-    bool ok;
     const size_t n = strlen(path);
     const bool there = !stat(path, &st);
     *set = (struct sync_set){ .path = path,
                               .may_miss = may_miss,
                               .nul = args->nul,
+                              .secret = secure_hashes(secret),
                               .coded = args->method == SYNC_CHOOSE ||
                                        args->method == SYNC_RATELESS,
                               .nthreads = (unsigned)args->threads };
@@ -114,8 +115,7 @@ static bool begin_set(struct sync_set *set, const struct sync_args *args,
             return !fail("%s: not a folder; --objects is for folders", path);
         set->form = SYNC_OBJECTS;
     }
-    set->secret = secret_read(args->key_file, &ok);
-    return ok;
+    return true;
 }
 
 static void *read_set(void *set)
@@ -257,12 +257,13 @@ static int set_trouble(const struct sync_set *set)
 }
 
 static int with_local(struct sync_client *c, const struct sync_args *args,
-                      const char *peer, double start)
+                      const struct secure_secret *secret, const char *peer,
+                      double start)
 {
     struct sync_set theirs;
     struct sync_server server = { .set = &theirs, .writes = true };
     pthread_t other;
-    if (!begin_set(&theirs, args, peer, c->give && !c->dry_run))
+    if (!begin_set(&theirs, args, secret, peer, c->give && !c->dry_run))
         return TROUBLE;
     /* What is not there yet becomes what the other is. */
     if (c->set->may_miss && c->set->form == SYNC_LINES &&
@@ -286,14 +287,15 @@ static int with_local(struct sync_client *c, const struct sync_args *args,
     return status;
 }
 
-static int with_wire(struct sync_client *c, const struct sync_args *args,
-                     const char *peer, double start)
+static int with_session(struct sync_client *c, const struct sync_args *args,
+                        const struct secure_secret *secret, const char *peer,
+                        double start)
 {
-    const uint64_t timeout = args->timeout ? args->timeout : SYNC_TIMEOUT;
-    struct wire_line w = { .in = -1,
-                           .out = -1,
-                           .timeout = (int)(timeout * 1000) };
+    struct sync_session s;
     char *command = NULL;
+    sync_begin(&s, secret, args->timeout ? args->timeout : SYNC_TIMEOUT);
+    if (!secure_works(secret))
+        return TROUBLE;
     if (!args->pipe && args->rsh) {
         command = rsh_command(args, peer, c->give && !c->dry_run);
         if (!command)
@@ -306,16 +308,14 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
     const bool spawned = args->pipe || command;
     if (!spawned && !set_read(c->set))
         return set_trouble(c->set);
-    const bool there = args->pipe ? wire_spawn(&w, args->pipe)
-                       : command  ? wire_spawn(&w, command)
-                                  : wire_connect(&w, peer);
+    const bool there = sync_reach(&s, peer, command ? command : args->pipe);
     free(command);
     if (!there)
         return TROUBLE;
-    c->line = (struct sync_line){ .exchange = wire_exchange, .ctx = &w };
+    c->line = sync_line_over(&s);
     int status = !spawned || set_read(c->set) ? run_client(c, args, start)
                                               : set_trouble(c->set);
-    const int how = wire_close(&w);
+    const int how = session_close(&s.session);
     if (how && status != TROUBLE)
         status = fail("the command of the other side failed, with status %d",
                       WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
@@ -328,6 +328,7 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
     const double start = clock_now();
     const bool compares = !strcmp(verb, "compare");
     struct sync_set mine;
+    struct secure_secret secret;
     struct sync_client c = { .set = &mine,
                              .take = take,
                              .give = give,
@@ -350,12 +351,13 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
         return fail("--delete needs all differences, which --method %s does "
                     "not find",
                     sync_methods[c.method]);
-    if (!begin_set(&mine, args, path, take && !c.dry_run))
+    if (!secure_take(args->key_file, &secret) ||
+        !begin_set(&mine, args, &secret, path, take && !c.dry_run))
         return TROUBLE;
     c.report = (struct sync_report){ .path = path, .peer = peer, .verb = verb };
     const bool wire = args->pipe || args->rsh || is_address(peer);
-    const int status = wire ? with_wire(&c, args, peer, start)
-                            : with_local(&c, args, peer, start);
+    const int status = wire ? with_session(&c, args, &secret, peer, start)
+                            : with_local(&c, args, &secret, peer, start);
     set_free(&mine);
     return status;
 }
