@@ -2,16 +2,12 @@
  * cmd_isect.c - lines that all of several lists have: bloomery isect
  */
 #include "apps/sync/isect.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct isect_args isect_args;
 
-static int isect_run(struct list *operands)
-{
-    if (isect_args.timeout > 86400)
-        return fail("at most --timeout 86400 (seconds)");
-    return isect(&isect_args, operands);
-}
+RUNS_IN("net", isect, isect_args)
 
 static const struct opt isect_options[] = {
     FLAG("count", 'c', isect_args.count,
@@ -21,8 +17,8 @@ static const struct opt isect_options[] = {
     OPTION("key-file", 'K', OPT_TEXT, &isect_args.key_file, "FILE",
            "the secret of lists that are served with one, which seals what is "
            "said: 16 raw bytes, or 32 or 64 hexadecimal digits"),
-    { "timeout", 0, OPT_POSITIVE, &isect_args.timeout, "SECONDS",
-      "how long another machine may be silent; 60 if not given" },
+    { "timeout", 0, OPT_BETWEEN(POSITIVE, 1, 86400), &isect_args.timeout,
+      "SECONDS", "how long another machine may be silent; 60 if not given" },
     THREADS_OPTION(isect_args.threads),
     QUIET_OPTION("print nothing but errors"),
     JSON_OPTION(isect_args),
@@ -56,5 +52,5 @@ const struct command cmd_isect = {
     .options = isect_options,
     .examples = isect_examples,
     .reports = REPORTS({ "", isect_fields, ONE }),
-    .run = isect_run,
+    .run = run_isect,
 };

@@ -2,12 +2,15 @@
  * cmd_join.c - two files joined by a key
  */
 #include "apps/join/join.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct join_args join_args;
 
 static int join_command(struct list *operands)
 {
+    if ((join_args.remote || join_args.serve) && !join_reaches())
+        return program_run("net");
     return join(&join_args, operands);
 }
 

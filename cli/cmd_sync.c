@@ -2,6 +2,7 @@
  * cmd_sync.c - what two machines do not share: bloomery sync VERB ...
  */
 #include "apps/sync/sync.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct sync_args sync_args;
@@ -112,11 +113,11 @@ static const struct opt sync_serve_options[] = {
     { 0 },
 };
 
-RUNS(sync_local, sync_args)
-RUNS(sync_pull, sync_args)
-RUNS(sync_push, sync_args)
-RUNS(sync_both, sync_args)
-RUNS(sync_serve, sync_args)
+RUNS_IN("net", sync_local, sync_args)
+RUNS_IN("net", sync_pull, sync_args)
+RUNS_IN("net", sync_push, sync_args)
+RUNS_IN("net", sync_both, sync_args)
+RUNS_IN("net", sync_serve, sync_args)
 
 static const struct verb sync_verbs[] = {
     { .name = "local",

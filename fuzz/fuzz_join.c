@@ -129,7 +129,6 @@ static bool say_rightly(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const types[] = { "inner", "left", "semi", "anti" };
     static char *names[] = { path };
     if (file < 0)
         begin();
@@ -144,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         say(data, size);
     else if (!say_rightly(data, size))
         return 0;
-    struct join_args args = { .type = types[TYPE(how)],
+    struct join_args args = { .type = TYPE(how),
                               .serve = how & SERVES,
                               .remote = how & SERVES ? NULL : command,
                               .memory = JOIN_MEMORY_LEAST,

@@ -101,7 +101,7 @@ static struct MHD_Daemon *daemon_start(struct http *s)
 
 bool http_open(struct http *s)
 {
-    s->fd = mhd_begin() ? address_listen(s->listen, &s->at) : -1;
+    s->fd = address_listen(s->listen, &s->at);
     if (s->fd < 0)
         return false;
     /* No thread takes these but sigwait(). */

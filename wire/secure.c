@@ -6,59 +6,19 @@
 
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/byte_order.h"
-#include "io/files.h"
-#include "io/hex.h"
-#include "io/new_file.h"
 #include "report/say.h"
 
-#ifdef BLY_SODIUM
-#include "io/late_sodium.h"
-#endif
-
-bool secure_make(const char *path)
+bool secure_begin(void)
 {
-    unsigned char key[SECURE_SECRET];
-    char text[2 * SECURE_SECRET + 1];
-    if (getrandom(key, sizeof key, 0) != sizeof key)
-        return !fail("the system has no random numbers");
-    hex_put(key, sizeof key, text);
-    text[sizeof text - 1] = '\n';
-    const bool made = secret_make(path, text, sizeof text);
-    explicit_bzero(key, sizeof key);
-    explicit_bzero(text, sizeof text);
-    return made;
-}
-
-bool secure_works(const struct secure_secret *secret)
-{
-#ifdef BLY_SODIUM
-    return !secret->given || sodium_begin();
-#else
-    return !secret->given ||
-           !fail("--key-file needs libsodium here, with which this bloomery "
-                 "was not built; on Debian: apt-get install libsodium-dev");
-#endif
-}
-
-bool secure_take(const char *path, struct secure_secret *out)
-{
-    *out = (struct secure_secret){ 0 };
-    out->nkey = path ? secret_bytes(path, out->key, SECURE_SECRET) : 0;
-    out->given = out->nkey != 0;
-    return out->given || !path;
+    return sodium_init() >= 0 ||
+           !fail("libsodium cannot begin: the system has no random numbers");
 }
 
 bool secure_read(const char *path, struct secure_secret *out)
 {
-    return secure_take(path, out) && secure_works(out);
-}
-
-const unsigned char *secure_hashes(const struct secure_secret *secret)
-{
-    return secret->given ? secret->key : NULL;
+    return shared_read(path, out) && (!out->given || secure_begin());
 }
 
 void secure_hello(struct secure *s, const char *protocol,
@@ -77,7 +37,6 @@ void secure_hello(struct secure *s, const char *protocol,
     memcpy(hello + 8, s->nonce, 32);
 }
 
-#ifdef BLY_SODIUM
 static void derive(const struct secure *s, const struct secure_secret *secret,
                    bool from_asker, const struct address *server,
                    const unsigned char *asker, const unsigned char *other,
@@ -103,7 +62,6 @@ static void derive(const struct secure *s, const struct secure_secret *secret,
     crypto_generichash(key, 32, text, ring ? 84 : 91, secret->key,
                        secret->nkey);
 }
-#endif
 
 bool secure_same(const struct secure *s, const unsigned char hello[8])
 {
@@ -134,67 +92,44 @@ const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
     if (why)
         return why;
     s->ready = !s->on;
-#ifdef BLY_SODIUM
     if (s->on) {
         unsigned char key[32];
         const unsigned char *const asker = asks ? s->nonce : hello + 8;
         const unsigned char *const other = asks ? hello + 8 : s->nonce;
         derive(s, secret, asks, server, asker, other, key);
-        stream_seal_begin(&s->out, header, key);
+        crypto_secretstream_xchacha20poly1305_init_push(&s->out, header, key);
         /* Kept until the other's header comes. */
         derive(s, secret, !asks, server, asker, other, s->nonce);
         explicit_bzero(key, sizeof key);
     }
-#else
-    (void)secret;
-    (void)asks;
-    (void)server;
-    (void)header;
-#endif
     return NULL;
 }
 
 bool secure_begins(struct secure *s, const unsigned char header[SECURE_HEADER])
 {
-#ifdef BLY_SODIUM
-    s->ready = stream_open_begin(&s->in, header, s->nonce) == 0;
+    s->ready = crypto_secretstream_xchacha20poly1305_init_pull(&s->in, header,
+                                                               s->nonce) == 0;
     explicit_bzero(s->nonce, sizeof s->nonce);
-#else
-    (void)header;
-#endif
     return s->ready;
 }
 
 size_t secure_seal(struct secure *s, const unsigned char *bytes, size_t n,
                    unsigned char *out)
 {
-#ifdef BLY_SODIUM
     unsigned long long sealed = 0;
-    stream_seal(&s->out, out + 4, &sealed, bytes, n, NULL, 0, 0);
+    crypto_secretstream_xchacha20poly1305_push(&s->out, out + 4, &sealed, bytes,
+                                               n, NULL, 0, 0);
     put_le(out, sealed, 4);
     return (size_t)sealed + 4;
-#else
-    (void)s;
-    memcpy(out, bytes, n);
-    return n;
-#endif
 }
 
 size_t secure_open(struct secure *s, const unsigned char *bytes, size_t n,
                    unsigned char *out)
 {
-#ifdef BLY_SODIUM
     unsigned long long opened = 0;
     unsigned char tag;
-    if (n < 17 ||
-        stream_open(&s->in, out, &opened, &tag, bytes, n, NULL, 0) != 0)
+    if (n < 17 || crypto_secretstream_xchacha20poly1305_pull(
+                      &s->in, out, &opened, &tag, bytes, n, NULL, 0) != 0)
         return 0;
     return (size_t)opened;
-#else
-    (void)s;
-    (void)bytes;
-    (void)n;
-    (void)out;
-    return 0;
-#endif
 }

@@ -22,43 +22,26 @@
 #include <stdint.h>
 
 #include "wire/address.h"
+#include "wire/shared_secret.h"
 
-#ifdef BLY_SODIUM
 #include <sodium.h>
-#endif
 
 #define SECURE_HELLO 40
-#define SECURE_SECRET 32 /* at most; 16 at least */
 #define SECURE_RING "blyring"
 #define SECURE_HEADER 24     /* of a stream */
 #define SECURE_MORE (4 + 17) /* bytes that sealing adds */
 
-struct secure_secret {
-    bool given;
-    unsigned char key[SECURE_SECRET];
-    size_t nkey;
-};
+/* Let libsodium begin; false, with the reason printed. */
+bool secure_begin(void);
 
-/* The secret of a file: 16 bytes, or 32 or 64 hexadecimal digits, as `bloomery
- * node key` makes them; path NULL: none. False, with the reason printed, also
- * where nothing can be sealed. */
+/* shared_read(), and something can be sealed. */
 bool secure_read(const char *path, struct secure_secret *out);
-bool secure_make(const char *path);
-
-/* Likewise, for those who may not seal anything; and can it be done? */
-bool secure_take(const char *path, struct secure_secret *out);
-bool secure_works(const struct secure_secret *secret);
-
-/* What keys hashes where both sides need the same ones; NULL: nothing. */
-const unsigned char *secure_hashes(const struct secure_secret *secret);
 
 struct secure {
     bool on, ready;
     const char *protocol;
     unsigned char nonce[32];
-#ifdef BLY_SODIUM
     crypto_secretstream_xchacha20poly1305_state out, in;
-#endif
 };
 
 /* What is said first; protocol NULL: that of rings. */

@@ -59,58 +59,6 @@ struct part {
     uint64_t items, left;
 };
 
-struct isect_list {
-    const char *name;
-    uint64_t items;  /* lines */
-    uint64_t passed; /* that passed the filter of those before */
-    uint64_t
-        filter; /* bytes of the filter that it sent; 0: none, or the list */
-};
-
-struct isect_report {
-    const struct isect_list *lists;
-    size_t nlists;
-    uint64_t common, falsely;
-    uint64_t filters, answers, bytes, plain, moved;
-    double saved;
-};
-
-static const struct field isect_list_fields[] = {
-    FIELD(struct isect_list, name, NONE, "the list"),
-    FIELD(struct isect_list, items, NONE, "different lines in it"),
-    FIELD(struct isect_list, passed, NONE,
-          "of them, how many passed the filter of the lists before it"),
-    FIELD(struct isect_list, filter, BYTES,
-          "bytes that it sent to the next: a filter, or the hashes"),
-    { 0 },
-};
-
-const struct field isect_fields[] = {
-    LIST(struct isect_report, "lists", lists, nlists, AT, isect_list_fields,
-         "the lists, in the order of the chain"),
-    FIELD(struct isect_report, common, NONE, "lines that all lists have"),
-    FIELD(struct isect_report, falsely, NONE,
-          "that passed all filters, and are not in all lists"),
-    FIELD(struct isect_report, filters, BYTES, "of filters"),
-    FIELD(struct isect_report, answers, BYTES,
-          "of hashes that came back, and were confirmed"),
-    FIELD(struct isect_report, bytes, BYTES, "both: from list to list"),
-    FIELD(struct isect_report, plain, BYTES,
-          "what the shortest list takes, as hashes of 8 bytes, on its way "
-          "along the chain"),
-    FIELD(struct isect_report, saved, NONE | MAYBE, "plain, in times of bytes"),
-    FIELD(struct isect_report, moved, BYTES,
-          "bytes that went over lines, both ways, with the lines of the "
-          "result"),
-    { 0 },
-};
-
-double isect_bits(double a, double b, double j)
-{
-    const double ratio = 2.081 * a / (b * j);
-    return a > 0 && ratio < 1 ? a * log(ratio) / log(0.6185) : 0;
-}
-
 /* -------------------------------------------------------------------- parts */
 
 static bool local_exchange(void *ctx, const struct block *question,
@@ -136,7 +84,7 @@ static bool part_open(struct part *p, const struct isect_args *args,
     *p = (struct part){ .name = name, .here = is_there(name) };
     p->set = (struct sync_set){ .form = SYNC_LINES,
                                 .path = name,
-                                .secret = secure_hashes(secret),
+                                .secret = shared_hashes(secret),
                                 .nul = args->nul,
                                 .nthreads = (unsigned)args->threads };
     p->server = (struct sync_server){ .set = &p->set };
@@ -146,7 +94,7 @@ static bool part_open(struct part *p, const struct isect_args *args,
     if (!p->here && !strchr(name, ':'))
         return !fail_path(name, ENOENT);
     if (!p->here) {
-        if (!secure_works(secret) || !sync_reach(&p->session, name, NULL))
+        if (!sync_reach(&p->session, name, NULL))
             return false;
         p->client.line = sync_line_over(&p->session);
         /* The hash of lines, without any. */
@@ -315,7 +263,7 @@ int isect(const struct isect_args *args, const struct list *operands)
     bool ok = true;
     if (operands->n < 2 || operands->n > ISECT_MOST)
         return fail("isect needs 2 to %d lists", ISECT_MOST);
-    if (!secure_take(args->key_file, &secret))
+    if (!secure_read(args->key_file, &secret))
         return TROUBLE;
     struct part *const parts = calloc(operands->n, sizeof *parts);
     if (!parts)

@@ -21,50 +21,6 @@
 
 #define SYNC_TIMEOUT 60 /* seconds */
 
-const struct field sync_fields[] = {
-    FIELD(struct sync_report, path, NONE, "this side: a list or a folder"),
-    FIELD(struct sync_report, peer, NONE, "the other side"),
-    FIELD(struct sync_report, verb, NONE, "compare, pull, push or both"),
-    FIELD(struct sync_report, form, NONE, "lines, files or objects"),
-    FIELD(struct sync_report, method, NONE,
-          "how differences were found: rateless, iblt, tree, bloom or exact"),
-    FIELD(struct sync_report, complete, NONE,
-          "all differences were found; bloom and tree miss some"),
-    FIELD(struct sync_report, dry_run, NONE, "nothing was changed"),
-    FIELD(struct sync_report, here, NONE, "lines or files of this side"),
-    FIELD(struct sync_report, there, NONE, "and of the other"),
-    FIELD(struct sync_report, same, NONE, "no differences were found"),
-    FIELD(struct sync_report, only_here, NONE, "that only this side has"),
-    FIELD(struct sync_report, only_there, NONE, "that only the other has"),
-    FIELD(struct sync_report, changed, NONE,
-          "files that both have, with other contents"),
-    FIELD(struct sync_report, estimate, OPTIONAL | ZERO,
-          "of differences, where it was asked for"),
-    FIELD(struct sync_report, symbols, NONE, "symbols or cells that came"),
-    FIELD(struct sync_report, taken, NONE, "lines or files that came here"),
-    FIELD(struct sync_report, given, NONE, "that went to the other side"),
-    FIELD(struct sync_report, removed, NONE, "that were removed (--delete)"),
-    FIELD(struct sync_report, refused, NONE,
-          "files that could not be brought, each with a warning"),
-    FIELD(struct sync_report, taken_bytes, BYTES, "contents that came here"),
-    FIELD(struct sync_report, given_bytes, BYTES,
-          "and that went to the other side"),
-    FIELD(struct sync_report, sent, BYTES, "bytes sent, in all"),
-    FIELD(struct sync_report, received, BYTES, "bytes received, in all"),
-    FIELD(struct sync_report, rounds, NONE, "questions, each with its answer"),
-    FIELD(struct sync_report, compared, BYTES,
-          "bytes both ways until the differences were known"),
-    FIELD(struct sync_report, plain, BYTES,
-          "what the plain list of the other side takes: its lines, or the "
-          "records of its files"),
-    FIELD(struct sync_report, rsync, BYTES | OPTIONAL | ZERO,
-          "about what rsync -a sends to compare these folders"),
-    FIELD(struct sync_report, saved, NONE | MAYBE,
-          "the plain list, in times of what was compared"),
-    FIELD(struct sync_report, seconds, SECONDS, "that it took"),
-    { 0 },
-};
-
 static const char sync_text[] =
     "[{?same}{path} and {peer} have the same {here} {form}"
     "|{path} and {peer} differ: {only_here} {form} only here, {only_there} "
@@ -103,7 +59,7 @@ static bool begin_set(struct sync_set *set, const struct sync_args *args,
     *set = (struct sync_set){ .path = path,
                               .may_miss = may_miss,
                               .nul = args->nul,
-                              .secret = secure_hashes(secret),
+                              .secret = shared_hashes(secret),
                               .coded = args->method == SYNC_CHOOSE ||
                                        args->method == SYNC_RATELESS,
                               .nthreads = (unsigned)args->threads };
@@ -294,8 +250,6 @@ static int with_session(struct sync_client *c, const struct sync_args *args,
     struct sync_session s;
     char *command = NULL;
     sync_begin(&s, secret, args->timeout ? args->timeout : SYNC_TIMEOUT);
-    if (!secure_works(secret))
-        return TROUBLE;
     if (!args->pipe && args->rsh) {
         command = rsh_command(args, peer, c->give && !c->dry_run);
         if (!command)
@@ -351,7 +305,7 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
         return fail("--delete needs all differences, which --method %s does "
                     "not find",
                     sync_methods[c.method]);
-    if (!secure_take(args->key_file, &secret) ||
+    if (!secure_read(args->key_file, &secret) ||
         !begin_set(&mine, args, &secret, path, take && !c.dry_run))
         return TROUBLE;
     c.report = (struct sync_report){ .path = path, .peer = peer, .verb = verb };

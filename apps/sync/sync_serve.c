@@ -42,18 +42,6 @@
 #define SERVE_HELLO 256 /* bytes of a greeting, at most */
 #define SERVE_TICK 100000000 /* ns between two looks at who is silent */
 
-struct serving_at {
-    const char *path, *address;
-    uint64_t port;
-};
-
-const struct field sync_serve_fields[] = {
-    FIELD(struct serving_at, path, NONE, "the list or folder"),
-    FIELD(struct serving_at, address, NONE, "where it is served"),
-    FIELD(struct serving_at, port, NONE, "its port"),
-    { 0 },
-};
-
 struct serving {
     const struct sync_args *args;
     const char *path;
@@ -171,7 +159,7 @@ static bool serve_line(const struct serving *s, struct sync_session *w,
 {
     struct stat st;
     struct sync_set set = { .path = s->path,
-                            .secret = secure_hashes(&s->secret),
+                            .secret = shared_hashes(&s->secret),
                             .nul = s->args->nul,
                             .may_miss = s->args->writes,
                             .coded = true,
