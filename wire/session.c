@@ -24,7 +24,7 @@
 
 int64_t session_within(int64_t ms)
 {
-    return clock_ms() + ms;
+    return (int64_t)clock_ms() + ms;
 }
 
 static bool flow_fail(struct flow *f, const char *what, int error)
@@ -54,7 +54,7 @@ static bool flow_wait(struct flow *f, short events, int64_t until)
 {
     for (;;) {
         struct pollfd p = { .fd = f->fd, .events = events };
-        const int64_t left = until - clock_ms();
+        const int64_t left = until - (int64_t)clock_ms();
         const int n = until == SESSION_NEVER ? poll(&p, 1, -1)
                       : left > INT32_MAX     ? poll(&p, 1, INT32_MAX)
                       : left > 0             ? poll(&p, 1, (int)left)
