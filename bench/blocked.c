@@ -100,7 +100,7 @@ static void add(void)
 
 static void add_again(void)
 {
-    bly_add_ints(w.f, w.present, w.nasked, NULL, NULL);
+    (void)!bly_add_ints(w.f, w.present, w.nasked, NULL, NULL);
 }
 
 static void ask_absent(void)

@@ -98,7 +98,7 @@ static void try_delta(const bly_filter *from, const uint8_t *delta, size_t n)
     } else {
         assert(info.bytes == n && bly_version_id(f) == info.to);
         write_and_load(f);
-        bly_add_hash(f, 1);
+        (void)!bly_add_hash(f, 1);
     }
     bly_free(f);
 }

@@ -11,6 +11,8 @@
 
 #include <bloomery/foreign.h>
 
+#include "host/foreign.h"
+
 #include "adapters/redis/server.h"
 
 #define MODULE_NAME "bf"

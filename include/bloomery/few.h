@@ -1,5 +1,6 @@
 /*
  * bloomery/few.h - filters of a few keys, in as few bytes as possible
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too. Some systems keep a filter for each block of a file: LevelDB keeps one

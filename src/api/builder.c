@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/builder.h"
 #include "api/copies.h"
 #include "api/kept.h"
 #include "api/keying.h"
@@ -165,6 +166,16 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b)
     return &b->planned.set.hasher;
 }
 
+const bly_kind *bly_builder_kind(const bly_builder *b)
+{
+    return b->planned.kind;
+}
+
+bly_keying bly_builder_keying(const bly_builder *b)
+{
+    return b->planned.keying;
+}
+
 /* Registers that nobody else has, or NULL if there is no memory for more. */
 static registers *take_registers(bly_builder *b)
 {
@@ -270,8 +281,7 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
     return st;
 }
 
-/* From now on it can only be freed. */
-static bly_status builder_fails(bly_builder *b, bly_status st)
+bly_status bly_builder_fails(bly_builder *b, bly_status st)
 {
     pthread_mutex_lock(&b->lock);
     b->failed = st;
@@ -296,7 +306,7 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                                     "are not in it");
     const bly_status st = b->sized ? builder_add_sized(b, hashes, n)
                                    : builder_keep(b, hashes, values, n);
-    return st ? builder_fails(b, st) : BLY_OK;
+    return st ? bly_builder_fails(b, st) : BLY_OK;
 }
 
 /* -------------------------------------------------------------- finishing */
@@ -671,7 +681,7 @@ bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n)
         }
         st = store_keep(b, &b->denied, left, NULL, nleft);
     }
-    return st ? builder_fails(b, st) : BLY_OK;
+    return st ? bly_builder_fails(b, st) : BLY_OK;
 }
 
 bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
@@ -685,7 +695,7 @@ bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     const bly_status st = builder_made(b, 0);
     if (st)
-        return builder_fails(b, st);
+        return bly_builder_fails(b, st);
     if (n) {
         memset(in, 0, BLY_BITMAP_WORDS(n) * sizeof *in);
         b->made->kind->members(b->made, hashes, n, in);
