@@ -96,7 +96,7 @@ LEVELDB := $(call finds,leveldb/c.h)
 # Python's headers; any from 3.11 on, since the extension uses the stable ABI of that version alone.
 PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
-HTTP_SERVER := io/service.c io/late_microhttpd.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
+HTTP_SERVER := wire/http.c io/late_microhttpd.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
                apps/digest/keeper.c apps/web/serve.c
 WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
             $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
@@ -118,7 +118,7 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
-IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c))
+IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c wire/*.c))
 APP_SRC  := $(sort $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard apps/*/*.c workbench/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
@@ -210,17 +210,16 @@ $(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie s
 $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward ipv6 marks)
 $(B)/$(1)/tests/test_net_state: $(patsubst %,$(B)/$(1)/apps/%.o,net/cast net/caster net/ipv6 net/mld net/seek net/sliced \
-    overlay/frame overlay/service)
+    overlay/service) $(B)/$(1)/wire/frame.o
 $(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make marks sliced) \
     $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
 $(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
 $(B)/$(1)/tests/test_table_hash: $(B)/$(1)/io/table_hash.o
 $(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
-$(B)/$(1)/tests/test_ring_state: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord_store chord_wire frame names names_files names_sync names_vote roster runtime \
-    secure stored) $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
+$(B)/$(1)/tests/test_ring_state: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord_store chord_wire names names_files names_sync names_vote roster stored) $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_ring_state: TEST_LIBS = $(PKG_LIBS)
-$(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index frame gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
+$(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
     $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
 $(B)/$(1)/tests/test_gossip: TEST_LIBS = $(PKG_LIBS)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
@@ -626,7 +625,7 @@ msan: ## unit tests with the memory sanitizer
 $(B)/tests/ring_sim: RING_LINK = $(addprefix -Wl$(comma)--wrap=,pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock \
     call_ask nanosleep getrandom)
 $(B)/tests/ring_clerk $(B)/tests/ring_sim: $(B)/tests/%: tests/%.c \
-        $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c io/*.c report/*.c)) $(B)/release/libbloomery.a
+        $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c wire/*.c io/*.c report/*.c)) $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread $^ $(RING_LINK) $(PKG_LIBS) -lm -ldl -o $@

@@ -1,4 +1,4 @@
-"""A client of a ring, in Python on plain sockets: what apps/overlay/frame.h and
+"""A client of a ring, in Python on plain sockets: what wire/frame.h and
 chord_wire.h say, written a second time from the pages alone. For measurements,
 and for tests that say what no honest peer would.
 """

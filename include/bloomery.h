@@ -74,13 +74,13 @@
  * see bloomery/reconcile.h.
  *
  * Expiry. Keys do not expire one by one. For "seen in the last hour", use the
- * kind "aging", which forgets each key after a window of additions or of time.
- * With the option seconds, call bly_tick() with the current time before you add
- * or ask. Other kinds keep a key until it is removed, if they can remove.
+ * kind "aging", which forgets keys after a window of time or of additions. Call
+ * bly_tick() with the current time before you add or ask. Other kinds keep a
+ * key until it is removed, if they can remove.
  *
- *     bly_option hour = { "seconds", "3600" };
- *     bly_spec spec = { .kind = "aging", .items = 100000, .fpr = 0.01,
- *                       .options = &hour, .noptions = 1 };
+ *     bly_option hour[] = { { "turn", "time" }, { "seconds", "3600" } };
+ *     bly_spec spec = { .kind = "aging", .fpr = 0.01, .options = hour,
+ *                       .noptions = 2, .items = 100000 };     keys in an hour
  *
  * Batches are the fast path: they overlap the cache misses of many keys. The
  * answer to a batch is a bitmap: bit i % 64 of word i / 64 for key i, in

@@ -185,7 +185,7 @@ def bare(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bare")
     says = ["cli/cmd_redis", "cli/cmd_digest", "cli/cmd_passwords",
             "cli/cmd_seal", "cli/cmd_traffic", "cli/cmd_web", "workbench/figure_lists",
-            "apps/overlay/secure",
+            "wire/secure",
             "io/unpack", "apps/parquet/page_unpack"]
     needs = [*says, "io/late_sodium",
              *(f"apps/seal/{name}" for name in
@@ -195,7 +195,7 @@ def bare(tmp_path_factory):
              "apps/traffic/block_check",
              "apps/traffic/scan_capture", "apps/traffic/digest_verb",
              "apps/traffic/trace_verb", "apps/traffic/queue_replay",
-             "io/service", "io/late_microhttpd", "apps/passwords/serve",
+             "wire/http", "io/late_microhttpd", "apps/passwords/serve",
              "apps/web/serve",
              *(f"apps/digest/{name}" for name in
                ("fetch", "late_curl", "relay", "serve", "server"))]
@@ -207,7 +207,8 @@ def bare(tmp_path_factory):
                  folder / f"{pathlib.Path(name).name}.o")
     made = BUILD / "release"
     names = (o.relative_to(made).with_suffix("")
-             for room in ("report", "io", "apps", "workbench", "cli")
+             for room in ("report", "io", "wire", "apps", "workbench",
+                          "cli")
              for o in sorted((made / room).rglob("*.o")))
     others = [made / f"{name}.o" for name in names
               if (ROOT / f"{name}.c").exists() and str(name) not in needs

@@ -90,7 +90,7 @@ class Place:
     def libraries():
         """Those that are loaded when they are needed, from the sources."""
         found = set()
-        for room in "io", "apps", "cli":
+        for room in "io", "wire", "apps", "cli":
             for path in (ROOT / room).rglob("*.c"):
                 found |= set(re.findall(
                     r'late_(?:load|find)\(\s*"([^"]+)"', path.read_text()))

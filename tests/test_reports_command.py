@@ -64,7 +64,7 @@ def test_the_check_finds(value, wrong):
 
 def test_texts_name_fields_that_exist():
     """A text for people that names no field would stop the command."""
-    rooms = ("cli", "io", "apps", "workbench")
+    rooms = ("cli", "io", "wire", "apps", "workbench")
     sources = [(f, f.read_text()) for room in rooms
                for f in sorted((ROOT / room).rglob("*.[ch]"))]
     rows = r'(?:FIELD\([^,]+, (\w+)|[A-Z_]+\((?:[^,()]+, )?\s*"(\w+)")'

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "apps/overlay/names.h"
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 #include "apps/overlay/stored.h"
 #include "io/hex.h"
 #include "io/sums.h"

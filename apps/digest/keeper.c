@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/gate.h"
+#include "wire/gate.h"
 #include "apps/digest/jobs.h"
 #include "report/say.h"
 

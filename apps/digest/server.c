@@ -13,7 +13,7 @@
  * pause, makes the kernel send what it has. A Squid without the bug sees
  * nothing of all this but a quarter of a second.
  *
- * Connections are let in, bounded and cut off by io/service.h; the digest
+ * Connections are let in, bounded and cut off by wire/http.h; the digest
  * comes from keeper.c, which no answer has to wait for.
  *
  * There are no objects here. A sibling that is asked for one with
@@ -27,7 +27,7 @@
 #include <time.h>
 
 #include "apps/digest/jobs.h"
-#include "io/service.h"
+#include "wire/http.h"
 #include "report/say.h"
 
 #define PIECE (64 * 1024)
@@ -87,11 +87,11 @@ static enum MHD_Result send_digest(struct server *s, struct MHD_Connection *to)
 {
     struct digest_shared *const c = keeper_take(s->keeper);
     struct sending *const out = c ? malloc(sizeof *out) : NULL;
-    const int fd = service_fd(to);
+    const int fd = http_fd(to);
     if (!out || fd < 0) {
         keeper_drop(c);
         free(out);
-        return service_say(to, 404, "There is no digest yet.\n");
+        return http_say(to, 404, "There is no digest yet.\n");
     }
     *out = (struct sending){ s, c, fd };
     struct MHD_Response *const r = MHD_create_response_from_callback(
@@ -106,7 +106,7 @@ static enum MHD_Result send_digest(struct server *s, struct MHD_Connection *to)
              lifetime ? (int64_t)time(NULL) + lifetime : c->copy.expires);
     add_time(r, "Last-Modified", c->copy.modified);
     s->nserved++;
-    return service_send(to, 200, r);
+    return http_send(to, 200, r);
 }
 
 /* The path of a URL that may be whole, as proxies send it. */
@@ -126,9 +126,9 @@ static enum MHD_Result digest_reply(void *ctx, struct MHD_Connection *to,
     if (strcmp(path_of(url), DIGEST_PATH) == 0)
         return send_digest(s, to);
     if (url[0] != '/') /* asked as a proxy: only-if-cached, from siblings */
-        return service_say(to, 504, "This server has no objects.\n");
-    return service_say(to, 404,
-                       "This server has a cache digest, at " DIGEST_PATH ".\n");
+        return http_say(to, 504, "This server has no objects.\n");
+    return http_say(to, 404,
+                    "This server has a cache digest, at " DIGEST_PATH ".\n");
 }
 
 /* --------------------------------------------------------------- beginning */
@@ -151,7 +151,7 @@ int digest_answer(const struct digest_args *args, struct digest_source *source,
                   struct digest_copy *first, bool *idle)
 {
     struct server s = { .args = args, .source = source };
-    struct service service = {
+    struct http service = {
         .listen = args->listen,
         .limits = { .connections = args->connections,
                     .per_address = args->per_address,
@@ -163,14 +163,14 @@ int digest_answer(const struct digest_args *args, struct digest_source *source,
         .ctx = &s,
     };
     *idle = true;
-    if (!service_open(&service)) {
+    if (!http_open(&service)) {
         free(first->bytes);
         return TROUBLE;
     }
     s.keeper = keeper_open(source, first);
     int status = TROUBLE;
     if (s.keeper) {
-        status = service_run(&service);
+        status = http_run(&service);
         if (status == YES && !quiet)
             digest_tell_served(args, service.nasked, s.nserved);
         keeper_stop(s.keeper);
@@ -178,6 +178,6 @@ int digest_answer(const struct digest_args *args, struct digest_source *source,
     } else {
         fail("out of memory");
     }
-    service_close(&service);
+    http_close(&service);
     return status;
 }

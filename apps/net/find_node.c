@@ -1,7 +1,7 @@
 /*
  * find_node.c - a server of resource discovery as a process
  *
- * One thread, the loop of apps/overlay/runtime.h, around a finder.
+ * One thread, the loop of wire/runtime.h, around a finder.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "apps/net/find.h"
-#include "apps/overlay/serving.h"
+#include "wire/serving.h"
 #include "report/say.h"
 
 #define USUAL_PERIOD 1000

@@ -26,7 +26,7 @@
 #include <bloomery/node.h>
 
 #include "apps/overlay/service.h"
-#include "io/address.h"
+#include "wire/address.h"
 
 #define FINDER_LINKS 64    /* neighbours, at most */
 #define FINDER_CHILDREN 64 /* likewise */

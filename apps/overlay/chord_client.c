@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 #include "report/say.h"
 
 /* ---------------------------------------------------------------- the lookup

@@ -7,7 +7,7 @@
 #ifndef BLY_CHORD_CLIENT_H
 #define BLY_CHORD_CLIENT_H
 
-#include "apps/overlay/call.h"
+#include "wire/call.h"
 #include "apps/overlay/chord_store.h"
 #include "apps/overlay/chord_wire.h"
 #include "apps/overlay/stored.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/overlay/serving.h"
+#include "wire/serving.h"
 #include "report/say.h"
 
 /* Of a question: which member asked whom, and its number. */

@@ -8,7 +8,7 @@
 
 #include "apps/overlay/chord_client.h"
 #include "apps/overlay/names.h"
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 #include "apps/overlay/service.h"
 #include "report/words.h"
 

@@ -25,8 +25,8 @@
 #include <bloomery.h>
 
 #include "apps/overlay/chord.h"
-#include "apps/overlay/frame.h"
-#include "apps/overlay/runtime.h"
+#include "wire/frame.h"
+#include "wire/runtime.h"
 #include "io/byte_order.h"
 #include "io/files.h"
 #include "io/hex.h"

@@ -16,9 +16,9 @@
 #ifndef BLY_CHORD_WIRE_H
 #define BLY_CHORD_WIRE_H
 
-#include "io/address.h"
+#include "wire/address.h"
 #include "apps/overlay/chord.h"
-#include "apps/overlay/frame.h"
+#include "wire/frame.h"
 
 #define WIRE_DESCRIPTOR 37
 #define WIRE_MOST_V 64 /* virtual nodes at one address */

@@ -27,7 +27,7 @@
 #define BLY_GOSSIP_H
 
 #include "apps/overlay/gossip_summary.h"
-#include "io/address.h"
+#include "wire/address.h"
 
 #define GOSSIP_BUCKETS 64                  /* sums of a directory */
 #define GOSSIP_TOLD 64                     /* rumours in a message */

@@ -19,7 +19,7 @@
 
 #include "apps/overlay/doc_index.h"
 #include "apps/overlay/gossip_wire.h"
-#include "apps/overlay/serving.h"
+#include "wire/serving.h"
 #include "report/say.h"
 
 #define PEER_SEARCHES 16

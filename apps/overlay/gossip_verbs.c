@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apps/overlay/call.h"
+#include "wire/call.h"
 #include "apps/overlay/gossip_node.h"
 #include "apps/overlay/gossip_wire.h"
 #include "report/say.h"

@@ -21,7 +21,7 @@
 #ifndef BLY_GOSSIP_WIRE_H
 #define BLY_GOSSIP_WIRE_H
 
-#include "apps/overlay/frame.h"
+#include "wire/frame.h"
 #include "apps/overlay/gossip.h"
 #include "apps/overlay/gossip_rank.h"
 

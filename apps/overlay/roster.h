@@ -13,8 +13,8 @@
 #ifndef BLY_ROSTER_H
 #define BLY_ROSTER_H
 
-#include "apps/overlay/frame.h"
-#include "io/address.h"
+#include "wire/frame.h"
+#include "wire/address.h"
 
 #define ROSTER_MOST 256   /* processes */
 #define ROSTER_HOLDERS 32 /* of a name, at most */

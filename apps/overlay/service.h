@@ -20,7 +20,7 @@
 
 #include <bloomery.h>
 
-#include "apps/overlay/frame.h"
+#include "wire/frame.h"
 
 #define SERVICE_TAGS 8  /* at most */
 #define SERVICE_TAG 63  /* bytes, at most */

@@ -5,7 +5,7 @@
 #define BLY_STORED_H
 
 #include "apps/overlay/chord_store.h"
-#include "apps/overlay/frame.h"
+#include "wire/frame.h"
 
 #define CHORD_NAME_MOST 4096 /* bytes of a file's name */
 

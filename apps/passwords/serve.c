@@ -18,7 +18,7 @@
 
 #include "apps/passwords/mirror.h"
 #include "io/hex.h"
-#include "io/service.h"
+#include "wire/http.h"
 #include "report/say.h"
 
 #define PADDED_LEAST 800
@@ -111,16 +111,15 @@ static enum MHD_Result range_reply(void *ctx, struct MHD_Connection *to,
                                : HASH_SHA1;
     char prefix[PREFIX_DIGITS], why[256];
     if (strncmp(url, "/range/", 7) != 0)
-        return service_say(to, 404, "This server answers /range/ABCDE.\n");
+        return http_say(to, 404, "This server answers /range/ABCDE.\n");
     if (!asked_prefix(url, prefix))
-        return service_say(to, 400,
-                           "The hash prefix was not in a valid format");
+        return http_say(to, 400, "The hash prefix was not in a valid format");
     if (!s->has[which])
-        return service_say(to, 404, "There is no list of such hashes here.\n");
+        return http_say(to, 404, "There is no list of such hashes here.\n");
     struct range r;
     if (!mirror_range(&s->mirrors[which], prefix, &r, why, sizeof why)) {
         warn("%s: %s", s->mirrors[which].path, why);
-        return service_say(to, 500, "The range cannot be read.\n");
+        return http_say(to, 500, "The range cannot be read.\n");
     }
     const bool pad = asks_for(to, MHD_HEADER_KIND, "Add-Padding", "true");
     size_t len = 0;
@@ -136,7 +135,7 @@ static enum MHD_Result range_reply(void *ctx, struct MHD_Connection *to,
     }
     MHD_add_response_header(answer, "Content-Type", "text/plain");
     s->nranges++;
-    return service_send(to, 200, answer);
+    return http_send(to, 200, answer);
 }
 
 /* ---------------------------------------------------------------- beginning */
@@ -164,7 +163,7 @@ int passwords_serve(const struct passwords_args *args,
     own.mirror = operands->at[0];
     struct range_server s = { .args = &own,
                               .mirrors = { { .fd = -1 }, { .fd = -1 } } };
-    struct service service = {
+    struct http service = {
         .listen = args->listen ? args->listen : "127.0.0.1:8080",
         .limits = { 200, 32, 10, 60 },
         .answer = range_reply,
@@ -182,12 +181,12 @@ int passwords_serve(const struct passwords_args *args,
              "NTLM hashes are");
     else if (which != NHASHES && open_mirror(&s, own.mirror, which) &&
              open_mirror(&s, args->ntlm_mirror, HASH_NTLM) &&
-             service_open(&service)) {
-        status = service_run(&service);
+             http_open(&service)) {
+        status = http_run(&service);
         if (status == YES && !quiet)
             passwords_tell_served(args, service.nasked, s.nranges);
     }
-    service_close(&service);
+    http_close(&service);
     for (unsigned i = 0; i < NHASHES; i++)
         mirror_close(&s.mirrors[i]);
     return status;

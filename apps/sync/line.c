@@ -22,8 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/address.h"
-#include "io/gate.h"
+#include "wire/address.h"
+#include "wire/gate.h"
 #include "report/say.h"
 
 extern char **environ;

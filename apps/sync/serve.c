@@ -4,7 +4,7 @@
  * Each connection has a thread, and reads what is at the path when its greeting
  * was in order, so that it sees one state of it. No more than --connections are
  * served at once; others that have said hello wait for their turn. The gate
- * (io/gate.h) lets in four times as many: whoever has not said hello costs a
+ * (wire/gate.h) lets in four times as many: whoever has not said hello costs a
  * descriptor and a thread that sleeps, has to say it within the time that a
  * message may take, and gives way to a newcomer if there are too many.
  *
@@ -25,12 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/address.h"
+#include "wire/address.h"
 #include "apps/sync/line.h"
 #include "apps/sync/server.h"
 #include "apps/sync/sync.h"
 #include "io/files.h"
-#include "io/gate.h"
+#include "wire/gate.h"
 #include "report/out.h"
 #include "report/say.h"
 

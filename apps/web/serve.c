@@ -6,7 +6,7 @@
  *
  * All files are read when it begins, and compressed once; so a path from
  * outside is only ever compared with names, and never opened. Who may come in
- * and for how long is io/service.h's.
+ * and for how long is wire/http.h's.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include <zlib.h>
 
 #include "apps/web/web.h"
-#include "io/service.h"
+#include "wire/http.h"
 #include "report/say.h"
 
 #define WEB_MOST_FILES 64
@@ -175,7 +175,7 @@ static enum MHD_Result web_answer(void *ctx, struct MHD_Connection *to,
         if (strcmp(s->files[i].name, name) == 0)
             f = &s->files[i];
     if (!f)
-        return service_say(to, 404, "The playground is at /.\n");
+        return http_say(to, 404, "The playground is at /.\n");
     const char *const takes =
         MHD_lookup_connection_value(to, MHD_HEADER_KIND, "Accept-Encoding");
     const bool packed = f->packed && takes && strstr(takes, "gzip");
@@ -190,7 +190,7 @@ static enum MHD_Result web_answer(void *ctx, struct MHD_Connection *to,
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
     if (packed)
         MHD_add_response_header(r, "Content-Encoding", "gzip");
-    return service_send(to, 200, r);
+    return http_send(to, 200, r);
 }
 
 static void web_started(void *ctx, const char *base, uint64_t port)
@@ -213,7 +213,7 @@ static void web_started(void *ctx, const char *base, uint64_t port)
 int web_serve(const struct web_args *args)
 {
     struct web_server *const s = calloc(1, sizeof *s);
-    struct service service = {
+    struct http service = {
         .listen = args->listen ? args->listen : "127.0.0.1:8081",
         .limits = { 200, 64, 10, 60 },
         .answer = web_answer,
@@ -225,9 +225,9 @@ int web_serve(const struct web_args *args)
     if (!s)
         return fail("out of memory");
     s->args = args;
-    if (find_folder(s) && read_folder(s) && service_open(&service))
-        status = service_run(&service);
-    service_close(&service);
+    if (find_folder(s) && read_folder(s) && http_open(&service))
+        status = http_run(&service);
+    http_close(&service);
     for (size_t i = 0; i < s->n; i++) {
         free(s->files[i].bytes);
         free(s->files[i].packed);

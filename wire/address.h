@@ -1,8 +1,8 @@
 /*
  * address.h - where a node listens
  */
-#ifndef BLY_OVERLAY_ADDRESS_H
-#define BLY_OVERLAY_ADDRESS_H
+#ifndef BLY_WIRE_ADDRESS_H
+#define BLY_WIRE_ADDRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

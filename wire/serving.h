@@ -1,10 +1,10 @@
 /*
  * serving.h - a node that runs in the foreground until it is told to end
  */
-#ifndef BLY_SERVING_H
-#define BLY_SERVING_H
+#ifndef BLY_WIRE_SERVING_H
+#define BLY_WIRE_SERVING_H
 
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 
 /* Say where it listens. From now on SIGTERM and SIGINT wake it; before
  * runtime_free() comes serving_end(). */

@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/gate.h"
+#include "wire/gate.h"
 #include "report/say.h"
 
 #define TICK_MS 250   /* how late a late one may be found */

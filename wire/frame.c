@@ -1,7 +1,7 @@
 /*
  * frame.c - messages between nodes, as bytes
  */
-#include "apps/overlay/frame.h"
+#include "wire/frame.h"
 
 #include <pthread.h>
 #include <stdlib.h>

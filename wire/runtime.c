@@ -7,7 +7,7 @@
  * connection breaks. Timers are a heap.
  */
 #define _GNU_SOURCE
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -15,12 +15,12 @@
  * When all connections are taken, the one that was silent longest makes room;
  * when all bytes are, the one that holds most.
  */
-#ifndef BLY_RUNTIME_H
-#define BLY_RUNTIME_H
+#ifndef BLY_WIRE_RUNTIME_H
+#define BLY_WIRE_RUNTIME_H
 
-#include "io/address.h"
-#include "apps/overlay/frame.h"
-#include "apps/overlay/secure.h"
+#include "wire/address.h"
+#include "wire/frame.h"
+#include "wire/secure.h"
 
 struct runtime;
 

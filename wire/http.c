@@ -1,8 +1,8 @@
 /*
- * service.c - answers over HTTP, until told to end
+ * http.c - answers over HTTP, until told to end
  */
 #define _GNU_SOURCE
-#include "io/service.h"
+#include "wire/http.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -20,15 +20,15 @@
 
 /* ----------------------------------------------------------------- answers */
 
-int service_fd(struct MHD_Connection *connection)
+int http_fd(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *const info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
 }
 
-enum MHD_Result service_send(struct MHD_Connection *to, unsigned status,
-                             struct MHD_Response *r)
+enum MHD_Result http_send(struct MHD_Connection *to, unsigned status,
+                          struct MHD_Response *r)
 {
     MHD_add_response_header(r, "Connection", "close");
     const enum MHD_Result done = MHD_queue_response(to, status, r);
@@ -36,12 +36,12 @@ enum MHD_Result service_send(struct MHD_Connection *to, unsigned status,
     return done;
 }
 
-enum MHD_Result service_say(struct MHD_Connection *to, unsigned status,
-                            const char *text)
+enum MHD_Result http_say(struct MHD_Connection *to, unsigned status,
+                         const char *text)
 {
     struct MHD_Response *const r = MHD_create_response_from_buffer(
         strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
-    return r ? service_send(to, status, r) : MHD_NO;
+    return r ? http_send(to, status, r) : MHD_NO;
 }
 
 static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection,
@@ -49,13 +49,12 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection,
                               const char *version, const char *upload,
                               size_t *nupload, void **state)
 {
-    struct service *const s = ctx;
+    struct http *const s = ctx;
     (void)version, (void)upload, (void)nupload, (void)state;
     s->nasked++;
-    gate_asked(s->gate, service_fd(connection));
+    gate_asked(s->gate, http_fd(connection));
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return service_say(connection, 405,
-                           "This server answers GET and HEAD.\n");
+        return http_say(connection, 405, "This server answers GET and HEAD.\n");
     return s->answer(s->ctx, connection, url);
 }
 
@@ -65,16 +64,16 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *connection,
 static void connected(void *ctx, struct MHD_Connection *connection,
                       void **state, enum MHD_ConnectionNotificationCode what)
 {
-    struct service *const s = ctx;
+    struct http *const s = ctx;
     (void)state;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED)
-        gate_left(s->gate, service_fd(connection));
+        gate_left(s->gate, http_fd(connection));
 }
 
 static bool enter(void *ctx, int fd, const struct sockaddr *from,
                   socklen_t nfrom)
 {
-    struct service *const s = ctx;
+    struct http *const s = ctx;
     return MHD_add_connection(s->daemon, fd, from, nfrom) == MHD_YES;
 }
 
@@ -129,7 +128,7 @@ static int listen_on(const char *where)
     return -1;
 }
 
-static void tell_start(const struct service *s)
+static void tell_start(const struct http *s)
 {
     struct sockaddr_storage at;
     socklen_t n = sizeof at;
@@ -148,7 +147,7 @@ static void tell_start(const struct service *s)
  * and their time. The library's own limit only has to be out of the way. (Its
  * time-out would be a second one, and 0.9.75 spins through the last second of
  * it.) */
-static struct MHD_Daemon *daemon_start(struct service *s)
+static struct MHD_Daemon *daemon_start(struct http *s)
 {
     const unsigned most = (unsigned)(2 * s->limits.connections + 64);
     return MHD_start_daemon(
@@ -159,7 +158,7 @@ static struct MHD_Daemon *daemon_start(struct service *s)
         MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_END);
 }
 
-bool service_open(struct service *s)
+bool http_open(struct http *s)
 {
     s->fd = mhd_begin() ? listen_on(s->listen) : -1;
     if (s->fd < 0)
@@ -173,7 +172,7 @@ bool service_open(struct service *s)
     return true;
 }
 
-int service_run(struct service *s)
+int http_run(struct http *s)
 {
     int signal_number;
     s->daemon = daemon_start(s);
@@ -193,7 +192,7 @@ int service_run(struct service *s)
     return YES;
 }
 
-void service_close(struct service *s)
+void http_close(struct http *s)
 {
     if (s->fd >= 0)
         close(s->fd);

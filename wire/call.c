@@ -2,7 +2,7 @@
  * call.c - ask nodes and wait for the answer
  */
 #define _GNU_SOURCE
-#include "apps/overlay/call.h"
+#include "wire/call.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/overlay/runtime.h"
+#include "wire/runtime.h"
 #include "io/byte_order.h"
 
 static bool call_why(struct caller *c, const char *what, int error)

@@ -10,14 +10,14 @@
  * then records, each a u32 length and a sealed frame. Who lacks the secret can
  * make no record that opens, and old records open in no other connection.
  */
-#ifndef BLY_SECURE_H
-#define BLY_SECURE_H
+#ifndef BLY_WIRE_SECURE_H
+#define BLY_WIRE_SECURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/address.h"
+#include "wire/address.h"
 
 #ifdef BLY_SODIUM
 #include <sodium.h>

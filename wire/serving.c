@@ -2,7 +2,7 @@
  * serving.c - a node that runs in the foreground until it is told to end
  */
 #define _GNU_SOURCE
-#include "apps/overlay/serving.h"
+#include "wire/serving.h"
 
 #include <signal.h>
 #include <stdio.h>

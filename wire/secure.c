@@ -2,7 +2,7 @@
  * secure.c - who may speak: a shared secret, and sealed records
  */
 #define _GNU_SOURCE
-#include "apps/overlay/secure.h"
+#include "wire/secure.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -9,8 +9,8 @@
  * Little-endian. Any overlay can use it: types and bodies are its own. Counts
  * in a body are compared with the rest of it before anything is made of them.
  */
-#ifndef BLY_FRAME_H
-#define BLY_FRAME_H
+#ifndef BLY_WIRE_FRAME_H
+#define BLY_WIRE_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * gate.h - who may come in, and for how long
  */
-#ifndef BLY_IO_GATE_H
-#define BLY_IO_GATE_H
+#ifndef BLY_WIRE_GATE_H
+#define BLY_WIRE_GATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,23 +1,23 @@
 /*
- * service.h - answers over HTTP, until told to end
+ * http.h - answers over HTTP, until told to end
  *
  * libmicrohttpd speaks HTTP, gate.h decides who comes in and for how long, and
  * an app answers. A connection has one request, so that its time is bounded.
  */
-#ifndef BLY_IO_SERVICE_H
-#define BLY_IO_SERVICE_H
+#ifndef BLY_WIRE_HTTP_H
+#define BLY_WIRE_HTTP_H
 
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "io/gate.h"
+#include "wire/gate.h"
 #include "io/late_microhttpd.h"
 
-struct service {
+struct http {
     const char *listen; /* ADDRESS:PORT, [ADDRESS]:PORT or PORT */
     struct gate_limits limits;
 
-    /* Answer a GET or HEAD, by service_send() or its like. Called by several
+    /* Answer a GET or HEAD, by http_send() or its like. Called by several
      * threads at once. */
     enum MHD_Result (*answer)(void *ctx, struct MHD_Connection *to,
                               const char *url);
@@ -36,25 +36,25 @@ struct service {
     struct MHD_Daemon *daemon;
 };
 
-/* Take the address, and keep SIGINT and SIGTERM for service_run(): to be called
+/* Take the address, and keep SIGINT and SIGTERM for http_run(): to be called
  * before the app has threads. False, with the reason printed. */
-bool service_open(struct service *s);
+bool http_open(struct http *s);
 
 /* Answer until SIGINT or SIGTERM: YES, or TROUBLE with the reason printed. */
-int service_run(struct service *s);
-void service_close(struct service *s);
+int http_run(struct http *s);
+void http_close(struct http *s);
 
 /* ----------------------------------------------------------------- answers */
 
 /* Send r, which is released, and close. */
-enum MHD_Result service_send(struct MHD_Connection *to, unsigned status,
-                             struct MHD_Response *r);
+enum MHD_Result http_send(struct MHD_Connection *to, unsigned status,
+                          struct MHD_Response *r);
 
 /* Send a text that stays where it is. */
-enum MHD_Result service_say(struct MHD_Connection *to, unsigned status,
-                            const char *text);
+enum MHD_Result http_say(struct MHD_Connection *to, unsigned status,
+                         const char *text);
 
 /* The socket of a connection; negative: none. */
-int service_fd(struct MHD_Connection *connection);
+int http_fd(struct MHD_Connection *connection);
 
 #endif

@@ -4,12 +4,12 @@
  * For threads and commands that have nothing else to do meanwhile. A caller
  * keeps a few connections open and has one user at a time.
  */
-#ifndef BLY_OVERLAY_CALL_H
-#define BLY_OVERLAY_CALL_H
+#ifndef BLY_WIRE_CALL_H
+#define BLY_WIRE_CALL_H
 
-#include "io/address.h"
-#include "apps/overlay/frame.h"
-#include "apps/overlay/secure.h"
+#include "wire/address.h"
+#include "wire/frame.h"
+#include "wire/secure.h"
 
 #define CALL_LINES 16
 

@@ -2,7 +2,7 @@
  * address.c - where a node listens
  */
 #define _GNU_SOURCE
-#include "io/address.h"
+#include "wire/address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
