@@ -956,9 +956,9 @@ size_t bly_meta_unknown(const bly_filter *f);
  * is bit j % 8 of byte j / 8; docs/small.md says what the bits mean.
  *
  *     unsigned char packet[32];
- *     bly_raw_get(f, packet, sizeof packet);          the sender
- *     bly_new(&spec, &g);                             the receiver: the same
- *     bly_raw_set(g, packet, sizeof packet);          kind and parameters
+ *     st = bly_raw_get(f, packet, sizeof packet);     the sender
+ *     st = bly_new(&spec, &g);                        the receiver: the same
+ *     st = bly_raw_set(g, packet, sizeof packet);     kind and parameters
  *
  * bly_raw_bytes() is the number of bytes, or 0 for a kind without this form.
  * nbytes must be exactly that, otherwise BLY_EINVAL.
@@ -1312,8 +1312,8 @@ static inline bly_status bly_update(const char *path, const bly_access *how,
  *     bly_keeper *k;
  *     if (bly_keeper_new("seen.bly", NULL, empty, &k))
  *         errx(2, "%s", bly_error());
- *     bly_add(bly_keeper_filter(k), "swordfish", 9);
- *     if (bly_keeper_save(k))
+ *     if (bly_add(bly_keeper_filter(k), "swordfish", 9) ||
+ *         bly_keeper_save(k))
  *         warnx("%s", bly_error());
  *     bly_keeper_free(k);
  *
@@ -1344,8 +1344,8 @@ void bly_keeper_free(bly_keeper *k);
  * receiver must have exactly the version that the delta starts from; otherwise
  * the delta is refused and nothing changes.
  *
- *     bly_delta_save(old, new, "today.bld", NULL);    the publisher
- *     bly_delta_read(mine, get_today, &conn, NULL);   the subscriber
+ *     st = bly_delta_save(old, new, "today.bld", NULL);    the publisher
+ *     st = bly_delta_read(mine, get_today, &conn, NULL);   the subscriber
  *
  * If keys leave the set as well as join it, keep a filter of a kind that can
  * remove, and send that filter or what bly_convert() makes of it. */

@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host/host.h"
+
 /* ------------------------------------------------------------ assertions */
 
 void skip_reason(const char *format, ...)

@@ -2,13 +2,14 @@
  * test_by_key.c - what only some kinds can do, given keys instead of hashes;
  * and filters built from keys in one call
  */
+#define _GNU_SOURCE
 #include "laws.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NKEYS = 1500, WIDTH = 8 }; /* three pieces, the last of them short */
+enum { NKEYS = 1500 }; /* three pieces, the last of them short */
 
 /* "key 0", "key 1", ...; the bytes stay where they are. */
 static bly_bytes *texts(size_t n)
@@ -36,7 +37,7 @@ static void assert_text(bly_filter *f, const char *key, size_t len,
 LAW(counts_keys_as_it_counts_hashes)
 {
     needs(kind, BLY_CAN(COUNT) | BLY_CAN(INCREASE));
-    bly_spec spec = spec_for(kind, NKEYS);
+    bly_spec spec = law_spec(row, 3 * NKEYS); /* repeats may take room */
     bly_filter *f, *g;
     bly_bytes *const keys = texts(NKEYS);
     uint64_t *const hashes = calloc(NKEYS, sizeof *hashes);
@@ -71,7 +72,7 @@ LAW(counts_keys_as_it_counts_hashes)
 LAW(removes_keys_as_it_removes_hashes)
 {
     needs(kind, BLY_CAN(ADD) | BLY_CAN(REMOVE));
-    bly_spec spec = spec_for(kind, NKEYS);
+    bly_spec spec = law_spec(row, NKEYS);
     bly_filter *f, *g;
     bly_bytes *const keys = texts(NKEYS);
     uint64_t *const hashes = calloc(NKEYS, sizeof *hashes);
@@ -96,7 +97,7 @@ LAW(removes_keys_as_it_removes_hashes)
 LAW(takes_integers_too)
 {
     needs(kind, BLY_CAN(ADD) | BLY_CAN(REMOVE));
-    bly_spec spec = spec_for(kind, NKEYS);
+    bly_spec spec = law_spec(row, NKEYS);
     bly_filter *f;
     uint64_t ints[NKEYS], maybe[BLY_BITMAP_WORDS(NKEYS)];
     int64_t signs[] = { 3, -1, 4 };
@@ -105,16 +106,21 @@ LAW(takes_integers_too)
         ints[i] = i;
     assert_ok(bly_new(&spec, &f));
     assert_ok(bly_add_ints(f, ints, NKEYS, NULL, NULL));
+    if (bly_remove_ints(f, ints + 9, 1, each) == BLY_EREFUSED) {
+        assert_int_equal(each[0], BLY_EREFUSED);
+        bly_free(f);
+        skip_for("the kind removes only what it was told to keep apart");
+    }
     /* -1 is no key of a filter of uint64; the others go all the same. */
     assert_status(bly_remove_as(f, BLY_KEYS_INT64, signs, 3, each), BLY_EINVAL);
     assert_non_null(strstr(bly_error(), "'-1'"));
     assert_int_equal(each[1], BLY_EINVAL);
     assert_true(each[0] == BLY_OK || each[0] == BLY_EREFUSED);
     assert_int_equal(each[2], BLY_OK == each[0] ? BLY_OK : each[2]);
-    if (bly_remove_ints(f, ints + 5, NKEYS - 5, NULL) == BLY_OK) {
-        bly_has_ints(f, ints + 5, NKEYS - 5, maybe);
+    if (bly_remove_ints(f, ints + 10, NKEYS - 10, NULL) == BLY_OK) {
+        bly_has_ints(f, ints + 10, NKEYS - 10, maybe);
         size_t left = 0;
-        for (size_t i = 0; i < NKEYS - 5; i++)
+        for (size_t i = 0; i < NKEYS - 10; i++)
             left += maybe[i / 64] >> i % 64 & 1;
         assert_in_range(left, 0, NKEYS / 10);
     }
@@ -126,7 +132,7 @@ LAW(builds_in_one_call)
 {
     if (!(kind->can & (BLY_CAN(ADD) | BLY_CAN(BUILD))))
         skip_for("the kind takes no keys");
-    bly_spec spec = spec_for(kind, NKEYS);
+    bly_spec spec = law_spec(row, NKEYS);
     const bool valued = takes_values(kind);
     bly_filter *f, *g, *h;
     bly_builder *b;
@@ -207,13 +213,11 @@ LAW(many_keys_by_many_threads_are_the_same)
 static void values_by_key(void **unused)
 {
     (void)unused;
-    bly_option mutable_ = { "changes", "100" };
     bly_spec spec = { .kind = "bloomier", .items = 100 };
     bly_bytes keys[] = { { "one", 3 }, { "two", 3 } };
     uint64_t values[] = { 1, 2 }, got[3], present[1];
     bly_bytes asked[] = { { "two", 3 }, { "nosuch", 6 }, { "one", 3 } };
     bly_filter *f;
-    (void)mutable_;
     assert_ok(bly_build_as(&spec, BLY_KEYS_TEXT, keys, values, 2, &f));
     assert_ok(bly_get_keys(f, asked, 3, got, present));
     assert_int_equal(present[0] & 5, 5);
@@ -244,7 +248,7 @@ static void set_by_key(void **unused)
         bly_filter *f;
         const bly_bytes key = { "one", 3 };
         const bly_spec spec = { .kind = kind.name, .items = 100, .fpr = 0.01 };
-        const uint64_t value = 1;
+        const uint64_t value = 3;
         uint64_t got = 0;
         if (!(kind.can & BLY_CAN(SET))) {
             if (bly_new(&spec, &f))
@@ -257,7 +261,7 @@ static void set_by_key(void **unused)
         const bly_status st = bly_set_value(f, "one", 3, 2);
         assert_true(st == BLY_OK || st == BLY_ENOTSUP);
         assert_ok(bly_get_value(f, "one", 3, &got));
-        assert_int_equal(got, st ? 1 : 2);
+        assert_int_equal(got, st ? 3 : 2);
         bly_free(f);
     }
 }

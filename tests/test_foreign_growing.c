@@ -327,6 +327,34 @@ static bly_status restore(const char *format, const bly_mem *mem,
     return st;
 }
 
+/* A server saves while it is short of memory: a chain is stored without a copy
+ * of its arrays. */
+static void storing_copies_no_array(void **unused)
+{
+    static const char *const formats[] = { "redisbloom", "valkeybloom" };
+    (void)unused;
+    for (size_t i = 0; i < COUNT_OF(formats); i++) {
+        ledger l;
+        bly_foreign *f;
+        tape t = { .mem = &bly_mem_system };
+        bly_foreign_record to = record_on(&t);
+        ledger_open(&l);
+        to.mem = &l.mem;
+        const bly_foreign_spec spec = { .format = formats[i],
+                                        .items = 1000,
+                                        .mem = &l.mem };
+        assert_ok(bly_foreign_new(&spec, &f));
+        add_range(f, 0, 2500);
+        const long calls = l.calls;
+        assert_ok(bly_foreign_store(f, &to));
+        assert_int_equal(l.calls, calls);
+        assert_true(t.bytes.n > 2500);
+        free(t.bytes.at);
+        bly_foreign_free(f);
+        ledger_check(&l);
+    }
+}
+
 /* A record is the whole filter; cut anywhere, changed anywhere, it is refused
  * or safe; and no allocation that fails leaves anything behind. */
 static void law_records(const char *format)
@@ -717,6 +745,7 @@ static void test_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(storing_copies_no_array),
         cmocka_unit_test(test_add_then_has),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_fresh_is_what_was_not_there),

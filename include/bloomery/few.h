@@ -11,12 +11,13 @@
  *
  *     unsigned char bytes[64];
  *     size_t nbytes;
- *     bly_few_build(hashes, 35, 7, bytes, sizeof bytes, &nbytes);     32 bytes
+ *     if (bly_few_build(hashes, 35, 7, bytes, sizeof bytes, &nbytes))
+ *         errx(2, "%s", bly_error());
  *     if (bly_few_has(bytes, nbytes, bly_hash(&hasher, key, len)))
  *         read_the_block();
  *
- * The bytes are the whole filter: there is no object to make or release. A
- * Bloom filter of this rate takes 45 bytes.
+ * The 32 bytes are the whole filter: there is no object to make or release. A
+ * Bloom filter of this rate takes 45.
  */
 #ifndef BLOOMERY_FEW_H
 #define BLOOMERY_FEW_H

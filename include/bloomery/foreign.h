@@ -50,7 +50,8 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
  *     bly_foreign *f;
  *     if (bly_foreign_open(NULL, bytes, nbytes, &f))
  *         errx(2, "%s", bly_error());
- *     bly_foreign_has(f, keys, n, bitmap, NULL);
+ *     if (bly_foreign_has(f, keys, n, bitmap, NULL))
+ *         errx(2, "%s", bly_error());
  *     bly_foreign_free(f);
  *
  * A foreign filter may have several parts, each a filter of its own: one per

@@ -11,13 +11,13 @@
  *
  *     bly_node *v;
  *     const bly_spec spec = { .items = 1000, .fpr = 0.01 };
- *     if (bly_node_new(&spec, started, 60, &v) || bly_node_link(v, "east"))
+ *     if (bly_node_new(&spec, started, 60, &v) || bly_node_link(v, "east") ||
+ *         bly_node_add(v, "printer", 7))
  *         errx(2, "%s", bly_error());
- *     bly_node_add(v, "printer", 7);
  *
- *     bly_node_tell(v, "east", send_to_east, &conn, NULL);
- *     bly_node_hear(v, "east", message, nbytes, now, NULL);
- *     bly_node_tick(v, now, NULL);
+ *     st = bly_node_tell(v, "east", send_to_east, &conn, NULL);
+ *     st = bly_node_hear(v, "east", message, nbytes, now, NULL);
+ *     st = bly_node_tick(v, now, NULL);
  *
  *     bly_way way;
  *     if (bly_node_find(v, "scanner", 7, &way, 1))

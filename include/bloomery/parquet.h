@@ -21,11 +21,12 @@ BLY_BEGIN_DECLS
  * points to them.
  *
  *     bly_parquet *p;
- *     bly_parquet_open(bytes, nbytes, NULL, &p);
- *     bly_parquet_filter_begin(p, group, column, nvalues, 0.01);
+ *     if (bly_parquet_open(bytes, nbytes, NULL, &p) ||
+ *         bly_parquet_filter_begin(p, group, column, nvalues, 0.01))
+ *         errx(2, "%s", bly_error());
  *     bly_parquet_filter_add(p, values, n);
- *     bly_parquet_filter_end(p, NULL);
- *     bly_parquet_write(p, put, ctx);
+ *     if (bly_parquet_filter_end(p, NULL) || bly_parquet_write(p, put, ctx))
+ *         errx(2, "%s", bly_error());
  *     bly_parquet_free(p);
  *
  * Threads. Any number of threads may read pages and descriptions at once. A

@@ -12,9 +12,10 @@
  *     bly_coding how = { .width = 8 };
  *     bly_coded *mine;
  *     bly_differ *d;
- *     bly_coded_new(&how, 0, 2000, &mine);          64 KB
- *     bly_coded_add(mine, elements, 1000000);
- *     bly_differ_new(&how, &d);
+ *     if (bly_coded_new(&how, 0, 2000, &mine) ||              64 KB
+ *         bly_coded_add(mine, elements, 1000000) ||
+ *         bly_differ_new(&how, &d))
+ *         errx(2, "%s", bly_error());
  *     while (!bly_differ_done(d) && receive(bytes, &nbytes))
  *         if (bly_differ_take(d, mine, bytes, nbytes))
  *             errx(2, "%s", bly_error());

@@ -26,7 +26,8 @@ BLY_BEGIN_DECLS
  *     if (bly_topk_new(&(bly_topk_spec){ .k = 10 }, &t))
  *         errx(2, "%s", bly_error());
  *     while (read_line(&line, &len))
- *         bly_topk_add(t, line, len, 1);
+ *         if (bly_topk_add(t, line, len, 1))
+ *             errx(2, "%s", bly_error());
  *     const size_t n = bly_topk_list(t, top, 10);
  *
  * Counts are close together in the last places of the list. If these matter,
@@ -204,9 +205,9 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
  *     bly_shingles x;
  *     const bly_sketch_spec spec = { .k = 128 };
  *     if (bly_shingler_new(&spec.shingling, NULL, &cut) ||
- *         bly_sketch_new(&spec, &s) || bly_shingle(cut, text, len, &x))
+ *         bly_sketch_new(&spec, &s) || bly_shingle(cut, text, len, &x) ||
+ *         bly_sketch_add(s, x.hashes, x.n))
  *         errx(2, "%s", bly_error());
- *     bly_sketch_add(s, x.hashes, x.n);
  *
  * Threads. A shingler has one user at a time, and so does a sketch that is
  * being added to; any number of threads may compare sketches. */
