@@ -4,11 +4,13 @@ and random calls with sanitizers.
 BLY_PYTHON names the folder with the package (default: build/python).
 """
 import array
+import ast
 import collections
 import copy
 import csv
 import doctest
 import gc
+import inspect
 import itertools
 import os
 import pathlib
@@ -658,3 +660,34 @@ def test_these_tests_with_sanitizers():
     """All of this file again, with every lock taken."""
     assert " passed" in sanitized("-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "test_python.py",
                                   *([] if FULL else ["-k", "not golden and not every_kind and not command and not numpy"]))
+
+
+def declared():
+    """(class or None, function, names of its parameters) of the type hints."""
+    for node in ast.parse((ROOT / "bindings" / "python" / "bloomery" / "__init__.pyi").read_text()).body:
+        for f in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(f, ast.FunctionDef) and not any(getattr(d, "id", "") in ("overload", "property") for d in f.decorator_list):
+                a = f.args
+                names = [x.arg for x in a.posonlyargs + a.args + a.kwonlyargs if x.arg not in ("self", "cls")]
+                yield node.name if isinstance(node, ast.ClassDef) else None, f.name, names, bool(a.kwarg)
+
+
+def test_signatures():
+    """What help() and editors show is what the type hints declare."""
+    seen = 0
+    for owner, name, names, more in declared():
+        if owner in ("_ArrowColumn", "_Sketch", "Bitmap") or name.startswith("__") and name != "__init__":
+            continue
+        what = getattr(bloomery, owner) if owner else bloomery
+        signature = inspect.signature(what if name == "__init__" else getattr(what, name))
+        kinds = [p.kind for p in signature.parameters.values()]
+        has = [p.name for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD and p.name != "self"]
+        assert sorted(has) == sorted(names), (owner, name)
+        assert (inspect.Parameter.VAR_KEYWORD in kinds) == more, (owner, name)
+        seen += 1
+    assert seen > 25
+
+
+def test_a_filter_is_shown_in_few_digits():
+    assert repr(Filter(1000, 0.01)) == "<bloomery.Filter: blocked, capacity 1000, fpr 0.00927>"
+    assert "0.009269931" in str(Filter(1000, 0.01).info()["fpr_at_capacity"])

@@ -85,6 +85,7 @@ def test_errors(tmp_path, secret):
             error_of(s.r, "BLY.CREATE", "k", "blocked", *words)
         assert not s.r.exists("k")
         bad = tmp_path / "bad"
+        bad.touch(0o600)
         for text in (b"", b"x", b"0" * 31, b"0" * 33, b"g" * 32,
                      b"0" * 32 + b"\n" + b"0" * 31, (b"0" * 32 + b"\n") * 17,
                      b"x" * 5000):

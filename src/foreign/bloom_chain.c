@@ -142,14 +142,15 @@ bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks)
     return BLY_OK;
 }
 
-static size_t chain_lead(const bly_foreign *f)
+static size_t chain_lead(const bly_foreign *f, size_t nbytes)
 {
-    return bly_chain_is_valkey(f) ? BLY_CHAIN_LEAD : 0;
+    return bly_chain_is_valkey(f) && nbytes >= BLY_CHAIN_LARGE ? BLY_CHAIN_LEAD
+                                                               : 0;
 }
 
 unsigned char *bly_chain_array_new(const bly_foreign *f, size_t nbytes)
 {
-    const size_t lead = chain_lead(f);
+    const size_t lead = chain_lead(f, nbytes);
     unsigned char *const at =
         nbytes > SIZE_MAX - lead ? NULL : bly_mem_zalloc(f->mem, lead + nbytes);
     return at ? at + lead : NULL;
@@ -159,7 +160,8 @@ void bly_chain_array_free(const bly_foreign *f, unsigned char *data,
                           size_t nbytes)
 {
     if (data)
-        bly_mem_release(f->mem, data - chain_lead(f), chain_lead(f) + nbytes);
+        bly_mem_release(f->mem, data - chain_lead(f, nbytes),
+                        chain_lead(f, nbytes) + nbytes);
 }
 
 void bly_chain_close(bly_foreign *f)
@@ -349,11 +351,12 @@ void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
 {
     if (i == 0)
         bly_moved(&f->own, move, ctx);
-    unsigned char **const data = &bly_chain_links(f)[i].data;
-    unsigned char *at = *data ? *data - chain_lead(f) : NULL;
+    bly_chain_link *const l = &bly_chain_links(f)[i];
+    const size_t lead = chain_lead(f, (size_t)bly_chain_nbytes(l));
+    unsigned char *at = l->data ? l->data - lead : NULL;
     bly_moved(&at, move, ctx);
     if (at)
-        *data = at + chain_lead(f);
+        l->data = at + lead;
 }
 
 double bly_chain_rate(const bly_foreign *f)

@@ -217,11 +217,15 @@ static bly_status valkeybloom_store(const bly_foreign *f,
     for (size_t i = 0; i < f->nparts; i++) {
         const bly_chain_link *const l = &links[i];
         const size_t n = VALKEYBLOOM_BLOB + (size_t)bly_chain_nbytes(l);
-        /* In front of an array there is room for this (BLY_CHAIN_LEAD); in an
-         * opened file it stands there already. */
-        unsigned char *const blob = l->data - VALKEYBLOOM_BLOB;
-        if (!bly_foreign_opened(f))
+        /* In front of a large array there is room for the head, and in an
+         * opened file it stands there already; a small one is copied. */
+        unsigned char room[VALKEYBLOOM_BLOB + BLY_CHAIN_LARGE];
+        const bool small = n - VALKEYBLOOM_BLOB < BLY_CHAIN_LARGE;
+        unsigned char *const blob = small ? room : l->data - VALKEYBLOOM_BLOB;
+        if (small || !bly_foreign_opened(f))
             valkeybloom_write_blob(f, l, blob);
+        if (small)
+            memcpy(blob + VALKEYBLOOM_BLOB, l->data, n - VALKEYBLOOM_BLOB);
         to->put_bytes(to->ctx, blob, n);
         to->put_uint(to->ctx, l->capacity);
         if (i + 1 == f->nparts)
