@@ -96,10 +96,10 @@ LEVELDB := $(call finds,leveldb/c.h)
 # Python's headers; any from 3.11 on, since the extension uses the stable ABI of that version alone.
 PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
 PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
-HTTP_SERVER := wire/http.c io/late_microhttpd.c apps/passwords/serve.c apps/digest/serve.c apps/digest/server.c \
-               apps/digest/keeper.c apps/web/serve.c
-WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
-            $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/report.c,$(wildcard apps/seal/*.c))) \
+HTTP_SERVER := wire/http.c io/late_microhttpd.c apps/passwords/passwords_serve.c apps/digest/digest_serve.c apps/digest/digest_server.c \
+               apps/digest/keeper.c apps/web/web_serve.c
+WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/redis_report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
+            $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/seal_report.c,$(wildcard apps/seal/*.c))) \
             $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c apps/traffic/scan_capture.c apps/traffic/digest_verb.c apps/traffic/trace_verb.c apps/traffic/queue_replay.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
 
 # ------------------------------------------------------------------ hardening
@@ -118,14 +118,16 @@ HARDEN_LINK = -Wl,-z,relro,-z,now
 
 BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
+KIT_SRC  := $(sort $(wildcard base/*.c))
 IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c wire/*.c))
-APP_SRC  := $(sort $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard apps/*/*.c workbench/*.c)))
+APP_SRC  := $(sort $(KIT_SRC) $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard chord/*.c apps/*/*.c apps/net/*/*.c workbench/*.c workbench/*/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
+JOB_TESTS := $(shell grep -lE '^.include "(apps|chord|cli|io|report|wire|workbench)/' $(TEST_SRC))
 UNITS    := $(TEST_SRC:tests/%.c=%)
 FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
 FUZZERS  := $(FUZZ_SRC:fuzz/%.c=%)
-BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(if $(LEVELDB),,bench/leveldb.c),$(sort $(wildcard bench/*.c))))
+BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(if $(LEVELDB),,bench/speed_leveldb.c),$(sort $(wildcard bench/*.c))))
 
 MAN       = $(B)/man/.done
 # The scripts by what their shells want them to be called.
@@ -174,6 +176,8 @@ stamp   = @$(if $(filter install,$(MAKECMDGOALS)),test -e $@ ||) { mkdir -p $(@D
 # Disk: the tests share one libbloomery.so, where each with a copy of its own would take 15 MB under a
 # sanitizer; archives are lists of the objects beside them, but for the one that is installed. Tests look
 # inside, so nothing is hidden in their library, and the compiler is told that nothing will be replaced.
+# What a test of jobs is linked with; those of the release have no hooks for tests, so they serve plain tests, too.
+jobs = $(B)/$(if $(filter plain,$(1)),release,$(1))/jobs.a
 pic = -fPIC $(if $(filter-out release,$(1)),-fno-semantic-interposition)
 define variant
 $(B)/$(1)/flags: USES = $(filter-out ccache,$(2)) $(CPPFLAGS) $(3) $(4) $(LDFLAGS)
@@ -189,48 +193,30 @@ $(B)/$(1)/apps/traffic/block_xdp.o: $(if $(XDP),$(B)/xdp/xdp_block.inc)
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs $(if $(filter-out release,$(1)),--thin) $$@ $$^
+# What the command, tests, bench and adapters share beside the library; each takes of it what it needs.
+$(B)/$(1)/libbase.a: $(KIT_SRC:%.c=$(B)/$(1)/%.o)
+	@rm -f $$@
+	$(Q)$(AR) rcs --thin $$@ $$^
 $(B)/$(1)/libbloomery.so: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	$$(call say,LINK,$$@)
 	$(Q)$(2) $(3) $(4) $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic $$^ -lm -o $$@
+# All jobs, for whoever uses some of them: the linker takes what it needs.
+$(B)/$(1)/jobs.a: $(APP_SRC:%.c=$(B)/$(1)/%.o)
+	@rm -f $$@
+	$(Q)$(AR) rcs --thin $$@ $$^
 $(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
 	$$(call say,LINK,$$@)
 	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pie -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
-# Stages of dedup that are tested one by one, without those that read and check.
-$(B)/$(1)/tests/test_dedup_stages: $(patsubst %,$(B)/$(1)/apps/dedup/%.o,bands crowd documents greedy order pairs policy \
-    sorter store)
-$(B)/$(1)/tests/test_fields $(B)/$(1)/tests/test_progress $(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard report/*.c))
-$(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: $(IO_SRC:%.c=$(B)/$(1)/%.o)
-$(B)/$(1)/tests/test_urls: $(patsubst %,$(B)/$(1)/apps/urls/%.o,canonical lists names rules suffixes)
-$(B)/$(1)/tests/test_traffic_scan: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,automaton key reassembly scan scan_classes scan_front scan_groups scan_rules) \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
-$(B)/$(1)/tests/test_traffic_scan: TEST_LIBS = $(PKG_LIBS)
-$(B)/$(1)/tests/test_sfb: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,sfb sfb_sim)
-$(B)/$(1)/tests/test_spie: $(patsubst %,$(B)/$(1)/apps/traffic/%.o,packet spie spie_file)
-$(B)/$(1)/tests/test_picking $(B)/$(1)/tests/test_urls: TEST_LIBS = $(PKG_LIBS)
-$(B)/$(1)/tests/test_forward: $(patsubst %,$(B)/$(1)/apps/net/%.o,forward ipv6 marks)
-$(B)/$(1)/tests/test_net_state: $(patsubst %,$(B)/$(1)/apps/%.o,net/cast net/caster net/ipv6 net/mld net/seek net/sliced \
-    overlay/service) $(B)/$(1)/wire/frame.o
-$(B)/$(1)/tests/test_marks: $(patsubst %,$(B)/$(1)/apps/net/%.o,graph graph_make marks sliced) \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
-$(B)/$(1)/tests/test_marks: TEST_LIBS = $(PKG_LIBS)
-$(B)/$(1)/tests/test_sums: $(B)/$(1)/io/sums.o
-$(B)/$(1)/tests/test_table_hash: $(B)/$(1)/io/table_hash.o
-$(B)/$(1)/tests/test_chord: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim chord_schedule sim)
-$(B)/$(1)/tests/test_ring_state: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,chord_store chord_wire names names_files names_sync names_vote roster stored) $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
-$(B)/$(1)/tests/test_ring_state: TEST_LIBS = $(PKG_LIBS)
-$(B)/$(1)/tests/test_gossip: $(patsubst %,$(B)/$(1)/apps/overlay/%.o,doc_index gossip gossip_rank gossip_sim gossip_summary gossip_wire sim) \
-    $(patsubst %.c,$(B)/$(1)/%.o,$(IO_SRC))
-$(B)/$(1)/tests/test_gossip: TEST_LIBS = $(PKG_LIBS)
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
-$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o \
-        $(patsubst %.c,$(B)/$(1)/%.o,$(wildcard workbench/plot*.c)) $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
+$(JOB_TESTS:tests/%.c=$(B)/$(1)/tests/%): $(call jobs,$(1))
+$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/$(1)/libbase.a $(B)/$(1)/libbloomery.a \
+        $(B)/$(1)/libbloomery.so
 	$$(call say,LINK,$$@)
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
-	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o,$$^) \
+	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a,$$^) $(B)/$(1)/libbase.a \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
-	    $$$$own $$(TEST_LIBS) -lcmocka -lm -o $$@
+	    $$$$own $$(if $$(filter %/jobs.a,$$^),$(PKG_LIBS)) -lcmocka -lm -o $$@
 -include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
          $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
 endef
@@ -271,7 +257,7 @@ $(B)/bloomery: $(B)/release/bloomery
 	$(Q)ln -f $< $@
 
 # It has no relocations, so that the section is all there is; instructions have 64 bits.
-$(B)/xdp/xdp_block.inc: apps/traffic/kernel/block.c apps/traffic/xdp_layout.h include/bloomery/inline.h
+$(B)/xdp/xdp_block.inc: apps/traffic/kernel/block_bpf.c apps/traffic/xdp_layout.h include/bloomery/inline.h
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)
 	$(Q)$(CLANG) -target bpf -O2 -std=gnu11 -ffreestanding -U__SIZEOF_INT128__ -Iinclude -I. -c $< -o $(@D)/block.o
@@ -294,28 +280,28 @@ $(COMPLETION): $(B)/bloomery
 
 # Each is built where its engine can be used; none needs more than libc here.
 REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
-$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/release/%.d)
 
 # For a server that runs with the sanitizers' library before all others: tests/test_redis_sanitized.py.
-$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbloomery.a
+$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbase.a $(B)/asan/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
 -include $(REDIS_SRC:%.c=$(B)/asan/%.d)
 
-PAM_SRC := $(sort $(wildcard adapters/pam/*.c)) apps/passwords/hash.c io/sums.c io/hex.c
-$(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+PAM_SRC := $(sort $(wildcard adapters/pam/*.c))
+$(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/jobs.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lpam -lm -o $@
 -include $(PAM_SRC:%.c=$(B)/release/%.d)
 
 SQLITE_SRC := $(sort $(wildcard adapters/sqlite/*.c adapters/sql/*.c))
-$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbloomery.a
+$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -327,7 +313,7 @@ $(B)/release/adapters/postgresql/%.o: adapters/postgresql/%.c $(B)/release/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(BASE) -std=gnu11 -Wno-pedantic -D_GNU_SOURCE -isystem $(PG_INCLUDE) $(CPPFLAGS) $(HARDEN) $(CFLAGS) -fPIC -c $< -o $@
-$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -o $@
@@ -335,7 +321,7 @@ $(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $
 
 # Needs nothing of DuckDB's to be built. What strips it would take the footer away, so it is linked without names.
 DUCKDB_SRC := $(sort $(wildcard adapters/duckdb/*.c))
-$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbloomery.a
+$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -s -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
 	    -lm -ldl -o $@
@@ -492,7 +478,7 @@ WASM_FOR = $(if $(filter $(WASM_HOT),$1),-O2,$(if $(filter src/core/hash.c,$1),$
 WASM_LIB := $(filter-out src/core/machine.c src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
 WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
 PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
-    apps/overlay/chord.c apps/overlay/chord_walk.c apps/overlay/chord_join.c
+    chord/chord.c chord/chord_walk.c chord/chord_join.c
 define wasm
 $(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT) $(value WASM_FOR) $(WASM_LEAN)
 $(B)/wasm/$(1)/flags: FORCE
@@ -625,7 +611,7 @@ msan: ## unit tests with the memory sanitizer
 $(B)/tests/ring_sim: RING_LINK = $(addprefix -Wl$(comma)--wrap=,pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock \
     call_ask nanosleep getrandom)
 $(B)/tests/ring_clerk $(B)/tests/ring_sim: $(B)/tests/%: tests/%.c \
-        $(patsubst %.c,$(B)/release/%.o,$(wildcard apps/overlay/*.c wire/*.c io/*.c report/*.c)) $(B)/release/libbloomery.a
+        $(B)/release/jobs.a $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread $^ $(RING_LINK) $(PKG_LIBS) -lm -ldl -o $@
@@ -737,7 +723,7 @@ cross: $(CROSS:%=$(B)/cross/%) ## build the reader of golden files for other mac
 $(B)/cross_include/%.h: /usr/include/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/*.h src/engine/lines*.h tests/rows.h tests/golden.h) \
+$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/*.h src/engine/lines*.h tests/each_row.h tests/golden.h) \
     $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
 	$(Q)mkdir -p $(@D)
 	$(call say,CROSS,$@)
@@ -797,17 +783,12 @@ deb-check: deb $(B)/bloomery ## lintian on these packages; install, use and remo
 
 # ---------------------------------------------------------------------- bench
 
-$(B)/bench/%: bench/%.c $(B)/release/libbloomery.a
+$(B)/bench/%: bench/%.c $(B)/release/jobs.a $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread -lm $(BENCH_LIBS) -o $@
-$(B)/bench/one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
-$(B)/bench/leveldb: $(LEVELDB_SRC)
-$(B)/bench/leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
-$(B)/bench/simulator: $(patsubst %,$(B)/release/apps/overlay/%.o,chord chord_walk chord_join chord_2001 chord_sim sim)
-$(B)/bench/scan_rows: $(patsubst %,$(B)/release/apps/traffic/%.o,scan scan_front scan_groups scan_classes automaton)
-$(B)/bench/ring_load: $(patsubst %,$(B)/release/apps/overlay/%.o,call chord chord_2001 chord_client chord_join chord_store \
-    chord_walk chord_wire frame runtime secure stored) $(patsubst %.c,$(B)/release/%.o,$(IO_SRC))
-$(B)/bench/ring_load: BENCH_LIBS = $(PKG_CFLAGS) $(PKG_LIBS)
+	$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o %.a,$^) -pthread -Wl,--as-needed $(PKG_LIBS) -lm $(BENCH_LIBS) -o $@
+$(B)/bench/speed_one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
+$(B)/bench/speed_leveldb: $(LEVELDB_SRC)
+$(B)/bench/speed_leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
 
 -include $(BENCH:=.d)
 

@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "apps/overlay/chord_client.h"
+#include "chord/chord_client.h"
 #include "bench/measure.h"
 #include "io/hex.h"
 

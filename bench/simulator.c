@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apps/overlay/chord_sim.h"
+#include "workbench/sim/chord_sim.h"
 #include "bench/measure.h"
 
 static void measure(uint32_t n)

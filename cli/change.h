@@ -4,7 +4,7 @@
 #ifndef BLY_CLI_CHANGE_H
 #define BLY_CLI_CHANGE_H
 
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "report/fields.h"
 
 /* Changing a filter key by key, where some keys may be refused: batch() of the

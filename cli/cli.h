@@ -67,23 +67,43 @@
 
 /* -------------------------------------------------------------- options */
 
-enum opt_type {
-    OPT_FLAG,     /* bool */
-    OPT_COUNT,    /* uint64_t, any */
-    OPT_POSITIVE, /* uint64_t, 1 at least */
-    OPT_RATE,     /* double, above 0 and below 1 */
-    OPT_TEXT,     /* const char *; the last one given counts */
-    OPT_LIST,     /* struct list: every one given counts */
-    OPT_WAIT      /* --wait: seconds, for wait_limit() */
+/* What an option takes. A number may have bounds; 0, 0: whatever is one. */
+struct opt_type {
+    enum {
+        IS_FLAG,     /* bool */
+        IS_COUNT,    /* uint64_t, any */
+        IS_POSITIVE, /* uint64_t, 1 at least */
+        IS_RATE,     /* double, above 0 and below 1 */
+        IS_REAL,     /* double, 0 at least */
+        IS_SECONDS,  /* the same, of time */
+        IS_CHOICE,   /* unsigned: which word of arg, "this|that", from 0 */
+        IS_TEXT,     /* const char *; the last one given counts */
+        IS_LIST      /* struct list: every one given counts */
+    } is;
+    double least, most;
 };
+#define OPT_BETWEEN(WHAT, least, most) \
+    {                                  \
+        IS_##WHAT, least, most         \
+    }
+#define OPT_FLAG OPT_BETWEEN(FLAG, 0, 0)
+#define OPT_COUNT OPT_BETWEEN(COUNT, 0, 0)
+#define OPT_POSITIVE OPT_BETWEEN(POSITIVE, 0, 0)
+#define OPT_RATE OPT_BETWEEN(RATE, 0, 0)
+#define OPT_REAL OPT_BETWEEN(REAL, 0, 0)
+#define OPT_SECONDS OPT_BETWEEN(SECONDS, 0, 0)
+#define OPT_CHOICE OPT_BETWEEN(CHOICE, 0, 0)
+#define OPT_TEXT OPT_BETWEEN(TEXT, 0, 0)
+#define OPT_LIST OPT_BETWEEN(LIST, 0, 0)
 
-/* A row of a command's option table; the table ends with a name of NULL. `to`
- * points to a variable of the type above. What the argument is called tells
- * complete.c what it may be: KIND is a kind, this|that is one of both. */
+/* A row of a table of options; the table ends with a name of NULL. `to` points
+ * to a variable of the type above, which begins as what holds if the option is
+ * not given. What the argument is called tells complete.c what it may be: KIND
+ * is a kind, this|that is one of both. */
 struct opt {
     const char *name; /* without the dashes */
     char letter;      /* 0: none */
-    enum opt_type type;
+    struct opt_type type;
     void *to;
     const char *arg; /* what the argument is called in help; NULL: a flag */
     const char *help;
@@ -103,17 +123,40 @@ struct example {
     const char *line, *what;
 };
 
+/* One of the things that a command with verbs does. */
+struct verb {
+    const char *name;     /* a word, or two: "sim loop" */
+    const char *operands; /* "KEY [ITEM]...": what is not in brackets must be
+                             there */
+    const char *summary;  /* one line, without a dot */
+    const char *about;    /* paragraphs; NULL: the summary says it all */
+    const struct opt *options;
+    const struct report *reports; /* with --json; NULL: none */
+    int (*run)(struct list *operands);
+};
+
+/* A command has verbs, or else options, reports and run of its own. */
 struct command {
     const char *name;
     const char *usage;   /* what follows the name: "-o FILE [INPUT...]" */
-    const char *verbs;   /* words that its first operand is one of; NULL: any */
     const char *summary; /* one line, without a dot */
     const char *about;   /* paragraphs, an empty line between them */
+    const char *old_verbs;
+    const struct verb *verbs; /* ends with a name of NULL */
+    const char *implied;      /* the verb where as many operands as it needs
+                                 stand there, and none of them is a verb */
     const struct opt *options;
     const struct example *examples; /* ends with a line of NULL */
     const struct report *reports;   /* with --json; ends with fields of NULL */
     int (*run)(struct list *operands);
 };
+
+/* Define run_FUNCTION() for a row: `function` of the options and operands. */
+#define RUNS(function, args)                         \
+    static int run_##function(struct list *operands) \
+    {                                                \
+        return function(&(args), operands);          \
+    }
 
 #define COMMAND_DECLARE_(name) extern const struct command cmd_##name;
 COMMANDS(COMMAND_DECLARE_)
@@ -123,35 +166,72 @@ COMMANDS(COMMAND_DECLARE_)
 const struct command *command_at(size_t i);
 const struct command *command_named(const char *name);
 
-/* Set what the options of c point to and leave in operands whatever is not an
- * option. False where the command must not run: *status is then the exit
+/* A command line, read. */
+struct line {
+    const struct command *command;
+    const struct verb *verb; /* NULL: the command has none, or --help alone */
+    struct list operands;    /* behind the verb; at is the caller's to free */
+};
+
+/* Set what the options of c or of its verb point to, and leave in *out whatever
+ * is not an option. False where nothing must run: *status is then the exit
  * status. */
 bool options_parse(const struct command *c, int argc, char **argv,
-                   struct list *operands, int *status);
+                   struct line *out, int *status);
+
+/* Run what was read. */
+int line_run(struct line *line);
 
 /* -------------------------------------------------------------------- verbs */
 
-/* Of commands whose first operand says what to do. One table of options serves
- * all verbs of a command; a row here says which of them a verb takes, and one
- * that it does not take is an error, not ignored. */
-struct verb {
-    const char *name, *operands; /* the latter for messages: "KEY [ITEM]..." */
-    size_t least;                /* operands behind the verb */
-    const char *options;         /* " host port ", a blank around each */
+struct old_verb {
+    const char *name, *operands;
+    size_t least;
+    const char *options;
 };
+size_t verb_find(const struct command *c, const struct old_verb *verbs,
+                 size_t n, const struct list *operands, struct list *rest);
 
-/* The row among n that the first operand names; *rest becomes the operands
- * behind it. n, with the reason printed, where there is none, where an option
- * was given that it does not take, or where operands are missing. The variables
- * of c's options must have begun as zero. */
-size_t verb_find(const struct command *c, const struct verb *verbs, size_t n,
-                 const struct list *operands, struct list *rest);
+/* The options of a verb, or of the command if that is NULL. */
+const struct opt *options_of(const struct command *c, const struct verb *v);
+
+/* The option of v, or without it of c or any of its verbs, that a word is, as
+ * --name or a letter; NULL: none. */
+const struct opt *option_named(const struct command *c, const struct verb *v,
+                               const char *name, size_t n);
+const struct opt *option_letter(const struct command *c, const struct verb *v,
+                                char letter);
+
+/* The option that a word leaves without its value; NULL if there is none. */
+const struct opt *wants_value(const struct command *c, const struct verb *v,
+                              const char *word);
+
+/* The verb that a line names, and how many words its name has; NULL for none.
+ * The line need not be right. */
+const struct verb *verb_of_line(const struct command *c, size_t n,
+                                const char *const *words, size_t *nwords);
+
+/* The verb that the operands begin with. NULL, with the reason printed, if they
+ * do not. */
+const struct verb *verb_of_operands(const struct command *c,
+                                    const struct list *operands,
+                                    size_t *nwords);
+
+/* The next word of a usage that stands for an operand, of n letters: no
+ * brackets, no OPTION, no option with its argument. NULL at the end. */
+const char *next_operand(const char **usage, size_t *n);
+
+/* How many of them must be there. */
+size_t operands_needed(const char *usage);
 
 /* --------------------------------------------------------------------- help */
 
 /* For people: all commands, or one. On standard output. */
 void help_overview(FILE *to);
-void help_command(const struct command *c);
+void help_command(const struct command *c, const struct verb *v);
+
+/* What follows the name of a command. */
+const char *usage_of(const struct command *c);
 
 /* Manual pages in roff: bloomery(1), or bloomery-NAME(1). */
 void man_overview(void);

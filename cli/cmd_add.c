@@ -12,7 +12,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/paths.h"
 
 static struct {
@@ -87,7 +87,7 @@ static const struct field added_fields[] = {
 static int add_run(struct list *operands)
 {
     if (operands->n == 0)
-        return fail("which filter? right: bloomery add FILTER [KEY]...");
+        return fail("no filter is given; usage: bloomery add FILTER [KEY]...");
     const char *const path = operands->at[0];
     struct addition a = { .adding = PTHREAD_MUTEX_INITIALIZER };
     const int foreign =

@@ -108,7 +108,7 @@ static void apply_report(FILE *to, const char *output,
 static int apply_run(struct list *operands)
 {
     if (operands->n != 2)
-        return fail("a filter and a delta are needed; right: bloomery apply "
+        return fail("a filter and a delta are needed; usage: bloomery apply "
                     "FILTER DELTA");
     struct application a = {
         .filter = operands->at[0],

@@ -62,9 +62,9 @@ static bool take_size(const char *word, void *ctx)
     struct sizes *const s = ctx;
     uint64_t value;
     if (!bly_parse_count(word, &value) || !value) {
-        fail("--items '%s': not a number of keys above 0 (right: 10M, or "
-             "1k,1M,1G)",
-             word);
+        fail(
+            "--items '%s': not a number of keys above 0 (try 10M, or 1k,1M,1G)",
+            word);
         return false;
     }
     size_t at = 0;

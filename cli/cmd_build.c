@@ -14,11 +14,11 @@
 #include "cli/others.h"
 #include "cli/rows.h"
 #include "io/building.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/paths.h"
 #include "io/files.h"
 #include "io/keys.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/sizing.h"
 #include "io/values.h"
 
@@ -148,8 +148,8 @@ static bool build_is_plain(void)
                               : build_args.meta.pairs.n       ? "--meta"
                                                               : NULL;
     if (wrong)
-        fail("%s has no meaning for a format of another system; right: "
-             "--items, --fpr and -O",
+        fail("%s has no meaning for a format of another system; use --items, "
+             "--fpr and -O",
              wrong);
     return !wrong;
 }
@@ -288,7 +288,7 @@ static const struct opt build_options[] = {
     GROUP_OPTION(build_args.keys),
     FLAG("int", 0, build_args.ints,
          "keys are integers, from -2^63 to 2^63 - 1, not text: 7 and 007 are "
-         "one key, and what is no integer is a bad line"),
+         "one key, and anything else is a bad line"),
     FLAG("uint", 0, build_args.uints, "the same from 0 to 2^64 - 1"),
     META_OPTIONS(build_args.meta),
     THREADS_OPTION(build_args.threads),

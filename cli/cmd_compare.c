@@ -241,7 +241,7 @@ const struct command cmd_compare = {
         "Estimates, from the contents of two filters that agree in kind, shape "
         "and hash, how many keys each has, how many they have together and how "
         "many in common, with standard deviations. An intersection of less "
-        "than about three deviations is no evidence that they share a key. "
+        "than about three deviations does not show that they share a key. "
         "With more than two filters, every pair is compared.\n\n"
         "Filters of the same kind and hash that differ in size can be compared "
         "with --fold, if the larger one can be folded in half until it is as "

@@ -164,9 +164,8 @@ static int convert_run(struct list *operands)
         return TROUBLE;
     if (!spec.kind && !spec.items && !spec.bits && !(spec.fpr > 0) &&
         !spec.noptions && !files->n)
-        return fail(
-            "into what? right: --kind KIND, --items N for another size, or "
-            "--to FORMAT");
+        return fail("nothing says what to convert to: give --kind KIND, "
+                    "--items N for another size, or --to FORMAT");
     bool ok;
     spec.secret = secret_read(convert_args.keys.key_file, &ok);
     if (!ok)

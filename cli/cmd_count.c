@@ -6,7 +6,7 @@
 
 #include "cli/rows.h"
 #include "io/filters.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/keys.h"
 #include "io/values.h"
 

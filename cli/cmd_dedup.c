@@ -169,7 +169,7 @@ static int choice(const char *option, const char *word,
     for (int i = 0; words[i]; i++)
         if (strcmp(word, words[i]) == 0)
             return i;
-    fail("--%s %s: right: %s, %s%s%s", option, word, words[0], words[1],
+    fail("--%s %s: expected %s, %s%s%s", option, word, words[0], words[1],
          words[2] ? ", " : "", words[2] ? words[2] : "");
     return -1;
 }
@@ -226,10 +226,10 @@ static bool pick_bands(struct dedup_options *o)
         bloom && sscanf(text, "%9u,%9u,%9u%c", &b, &r, &m, &more) == 3 && m;
     if (!given.bands && bloom) {
         if (!agreement_choose(k, o->threshold, o->recall, &g))
-            return !fail("%u components cannot find a pair of likeness %g "
-                         "with probability %g; right: more of them (--k), "
-                         "or a lower --recall",
-                         k, o->threshold, o->recall);
+            return !fail(
+                "%u components cannot find a pair of likeness %g with "
+                "probability %g; use more of them (--k), or a lower --recall",
+                k, o->threshold, o->recall);
     } else if (!given.bands) {
         if (bly_bands_choose(k, o->threshold, o->recall, &g.bands))
             return !fail_library();
@@ -242,11 +242,10 @@ static bool pick_bands(struct dedup_options *o)
         agreement_known(&g, o->threshold, o->recall);
         g.known = three ? m : g.known ? g.known : 1;
     } else {
-        return !fail("--bands %s: right: area%s B,R%s with B times R at most "
-                     "%u%s",
-                     given.bands, bloom ? "," : ", or",
-                     bloom ? " or B,R,KNOWN" : "", k,
-                     bloom ? " and KNOWN at most B" : "");
+        return !fail(
+            "--bands %s: expected area%s B,R%s with B times R at most %u%s",
+            given.bands, bloom ? "," : ", or", bloom ? " or B,R,KNOWN" : "", k,
+            bloom ? " and KNOWN at most B" : "");
     }
     o->bands = g.bands;
     o->known = g.known;
@@ -261,8 +260,8 @@ static bool pick_field(const char *option, const char *name,
         return true;
     if (errno == ENOMEM)
         return !fail("out of memory");
-    return !fail("--%s %s: right: the name of a field, or a JSON pointer such "
-                 "as /meta/id",
+    return !fail("--%s %s: expected the name of a field, or a JSON pointer "
+                 "such as /meta/id",
                  option, name);
 }
 
@@ -277,7 +276,7 @@ static bool pick_priority(struct dedup_options *o)
         return true;
     }
     if (strncmp(p, "field:", 6) != 0 || !p[6])
-        return !fail("--priority %s: right: first, longest, field:NAME, "
+        return !fail("--priority %s: expected first, longest, field:NAME, "
                      "field:NAME:asc or field:NAME:desc",
                      p);
     char *const name = strdup(p + 6);
@@ -323,7 +322,7 @@ static bool pick(struct dedup_options *o, bool ngrams)
         return !fail("an index consists of sketches, which --exact does not "
                      "make");
     if (o->max_line < INPUT_LINE_LEAST)
-        return !fail("--max-line: right: 256 KiB or more");
+        return !fail("--max-line: must be at least 256 KiB");
     if (given.lines && given.files)
         return !fail("--lines and --files exclude each other");
     o->format = given.lines   ? DEDUP_LINES
@@ -354,7 +353,7 @@ static int run_dedup(struct list *operands)
     const struct list inputs = { .at = operands->at + ngrams,
                                  .n = operands->n - ngrams };
     if (given.index && !memory && !is_bloom())
-        return fail("--index %s: right: memory or bloom", given.index);
+        return fail("--index %s: expected memory or bloom", given.index);
     if (!o->output && !o->pairs && !o->clusters && !o->removed &&
         !o->save_index && !o->json && !quiet && !filtered)
         warn("only the report is written; -o OUT writes the corpus");

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/ring_show.h"
+#include "workbench/ring_show.h"
 #include "report/say.h"
 #include "workbench/explain.h"
 #include "workbench/plot.h"
@@ -129,8 +129,9 @@ static int explain_run(struct list *operands)
     if (explain_args.from || explain_args.find)
         return fail("--from and --find go with --ring");
     if (operands->n)
-        return fail("'%s' is no option; keys are given with --add and --has",
-                    operands->at[0]);
+        return fail(
+            "'%s' is not an option; keys are given with --add and --has",
+            operands->at[0]);
     if (explain_args.m > EXPLAIN_MAX_CELLS)
         return fail("--m is from 1 to %d: more are too many to look at",
                     EXPLAIN_MAX_CELLS);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "report/say.h"
 #include "report/show.h"
 

@@ -16,7 +16,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/folders.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "report/out.h"
 #include "report/show.h"
 
@@ -138,7 +138,8 @@ static bool has_options_fit(bool arguments)
         fail("--range asks for that range alone; right, for many: --ranges, "
              "with a range in each line of -f FILE or standard input");
     else if (files && arguments)
-        fail("%s is for keys from files; right: -f FILE, or -r FOLDER", files);
+        fail("%s is for keys from files; use it with -f FILE or -r FOLDER",
+             files);
     else
         return true;
     return false;
@@ -370,8 +371,8 @@ static int has_keys(const struct list *operands, const struct keys *keys,
                                                 : has_own(operands, keys, job);
     if (has_args.ranges.n || has_args.are_ranges) {
         foreign_close(&file);
-        return fail("%s: a filter of another system says nothing of ranges; "
-                    "right: one of kind range",
+        return fail("%s: filters of other systems cannot answer ranges; use a "
+                    "filter of kind range",
                     operands->at[0]);
     }
     const int status = has_foreign(&file, operands, keys, job);
@@ -511,7 +512,7 @@ const struct command cmd_has = {
              "several files; -n adds the numbers of lines, and on a terminal "
              "the keys are coloured. With -r whole folders are read, each file "
              "in the order of names; compressed ones are unpacked, links are "
-             "not followed, and files that are no lists of lines (filters, "
+             "not followed, and files that are not lists of lines (filters, "
              "archives, anything with a NUL byte) are passed over. A file that "
              "cannot be read is named on standard error, and the next one "
              "follows.\n\n"

@@ -35,20 +35,54 @@ static void option_told(const void *options, size_t i, void *out)
         (struct told_option){ o->name, { o->letter, '\0' }, o->arg, o->help };
 }
 
-struct told_command {
-    const char *name, *usage, *summary, *verbs;
+static size_t option_count(const struct opt *options)
+{
+    size_t n = 0;
+    while (options[n].name)
+        n++;
+    return n;
+}
+
+struct told_verb {
+    const char *name, *operands, *summary;
     const struct opt *options;
     size_t noptions;
+};
+
+static const struct field verb_fields[] = {
+    NAMED(struct told_verb, "verb", name, NONE, "its name, a word or two"),
+    FIELD(struct told_verb, operands, NONE, "what follows the name"),
+    FIELD(struct told_verb, summary, NONE, "what it does, in one line"),
+    EACH(struct told_verb, "options", options, noptions, NONE, option_told,
+         struct told_option, option_fields, "its options, but for --help"),
+    { 0 },
+};
+
+static void verb_told(const void *verbs, size_t i, void *out)
+{
+    const struct verb *const v = (const struct verb *)verbs + i;
+    *(struct told_verb *)out =
+        (struct told_verb){ v->name, v->operands, v->summary, v->options,
+                            option_count(v->options) };
+}
+
+struct told_command {
+    const char *name, *usage, *summary;
+    const struct verb *verbs;
+    const struct opt *options;
+    size_t nverbs, noptions;
 };
 
 static const struct field command_fields[] = {
     NAMED(struct told_command, "command", name, NONE, "its name"),
     FIELD(struct told_command, usage, NONE, "what follows the name"),
     FIELD(struct told_command, summary, NONE, "what it does, in one line"),
-    FIELD(struct told_command, verbs, MAYBE,
-          "words that its first operand is one of"),
+    EACH(struct told_command, "verbs", verbs, nverbs, NONE, verb_told,
+         struct told_verb, verb_fields,
+         "what its first operand may say, each with options of its own"),
     EACH(struct told_command, "options", options, noptions, NONE, option_told,
-         struct told_option, option_fields, "its options, but for --help"),
+         struct told_option, option_fields,
+         "options of a command without verbs, but for --help"),
     { 0 },
 };
 
@@ -60,10 +94,17 @@ static int help_json(const struct command *only)
         const struct command *const c = command_at(i);
         if (only && only != c)
             continue;
-        struct told_command told = { c->name,  c->usage,   c->summary,
-                                     c->verbs, c->options, 0 };
-        while (c->options[told.noptions].name)
-            told.noptions++;
+        const struct opt *const options = options_of(c, NULL);
+        struct told_command told = {
+            .name = c->name,
+            .usage = usage_of(c),
+            .summary = c->summary,
+            .verbs = c->verbs,
+            .options = options,
+            .noptions = option_count(options),
+        };
+        while (c->verbs && c->verbs[told.nverbs].name)
+            told.nverbs++;
         report_object(&j, command_fields, &told);
     }
     json_close(&j, ']');
@@ -90,8 +131,6 @@ static int help_run(struct list *operands)
             puts(command_at(i)->name);
         return YES;
     }
-    if (operands->n > 1)
-        return fail("one command at a time, not '%s'", operands->at[1]);
     if (operands->n == 0) {
         if (help_args.json)
             return help_json(NULL);
@@ -104,12 +143,19 @@ static int help_run(struct list *operands)
     const struct command *const c = command_named(operands->at[0]);
     if (!c)
         return fail_command(operands->at[0]);
+    const struct list verb = { operands->at + 1, operands->n - 1, 0 };
+    const struct verb *v = NULL;
+    size_t nwords = 0;
+    if (verb.n && c->verbs && !(v = verb_of_operands(c, &verb, &nwords)))
+        return TROUBLE;
+    if (verb.n > nwords)
+        return fail("one command at a time, not '%s'", verb.at[nwords]);
     if (help_args.json)
         return help_json(c);
     if (help_args.man)
         man_command(c);
     else
-        help_command(c);
+        help_command(c, v);
     return YES;
 }
 
@@ -140,7 +186,7 @@ static const struct example help_examples[] = {
 
 const struct command cmd_help = {
     .name = "help",
-    .usage = "[--man | --json] [COMMAND] | --completion SHELL | OPTION",
+    .usage = "[--man | --json] [COMMAND [VERB]] | --completion SHELL | OPTION",
     .summary = "show help for a command",
     .about = "Prints what a command does and its options or, without a "
              "command, a list of all commands.",

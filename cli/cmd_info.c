@@ -10,9 +10,9 @@
 
 #include "cli/rows.h"
 #include "io/filters.h"
-#include "io/foreign.h"
-#include "io/meta.h"
-#include "io/sketches.h"
+#include "io/foreign_files.h"
+#include "io/notes.h"
+#include "io/sketch_files.h"
 
 static struct {
     struct foreign_args foreign;
@@ -294,7 +294,7 @@ static int info_file(const char *path, bool follows)
 static int info_run(struct list *operands)
 {
     if (operands->n == 0)
-        return fail("which filter? right: bloomery info FILTER...");
+        return fail("no filter is given; usage: bloomery info FILTER...");
     int status = YES;
     for (size_t i = 0; i < operands->n; i++) {
         if (info_file(operands->at[i], i > 0) != YES)

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/net/experiment.h"
-#include "apps/net/find.h"
+#include "workbench/sim/experiment.h"
+#include "apps/net/find/find.h"
 #include "apps/net/receive.h"
-#include "apps/overlay/gossip_node.h"
-#include "cli/net_gossip.h"
+#include "apps/net/gossip/gossip_node.h"
+#include "workbench/sim/net_gossip.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 #include "workbench/plot.h"
@@ -156,7 +156,7 @@ static const struct opt net_options[] = {
 
 #define NET_SERVERS " key-file network keys depth patience quiet "
 
-static const struct verb net_verbs[] = {
+static const struct old_verb net_verbs[] = {
     { "sim", "EXPERIMENT", 1,
       " topology tries seed bits set clear plain strikes start groups members "
       "cell-bits depth fpr plot peers docs loss best vain quiet json " },
@@ -189,14 +189,14 @@ static bool start_of(const char *word, unsigned *out)
             *out = i;
             return true;
         }
-    return !word || !fail("--start: %s; right: zeros, ones or random", word);
+    return !word || !fail("--start: %s; expected zeros, ones or random", word);
 }
 
 /* The numbers of the line, as far as they make sense together. */
 static bool spec_of(const struct experiment *e, struct net_spec *out)
 {
     if (net_args.bits > 256 || net_args.bits % 64)
-        return !fail("--bits: %llu; right: 64, 128, 192 or 256",
+        return !fail("--bits: %llu; expected 64, 128, 192 or 256",
                      (unsigned long long)net_args.bits);
     if (net_args.k > 32)
         return !fail("--set: at most 32");
@@ -253,7 +253,7 @@ static void net_print(const struct net_result *r, const char *topology)
 static int net_sim_gossip(void)
 {
     if (net_args.topology)
-        return fail("--topology: gossip knows no links; right: --peers N");
+        return fail("--topology: gossip has no links; use --peers N");
     if (net_args.peers == 1 || net_args.peers > NET_GOSSIP_PEERS)
         return fail("--peers: 2 to %d", NET_GOSSIP_PEERS);
     const struct gossip_sim_spec spec = {
@@ -287,8 +287,8 @@ static int net_sim(const struct list *rest)
     if (strcmp(rest->at[0], "gossip") == 0)
         return net_sim_gossip();
     if (!e)
-        return fail("%s: no experiment; right: loop, way, multicast, tree, "
-                    "near, squares or gossip",
+        return fail("%s: not an experiment; expected loop, way, multicast, "
+                    "tree, near, squares or gossip",
                     rest->at[0]);
     if (!spec_of(e, &spec))
         return TROUBLE;
@@ -436,7 +436,7 @@ static const struct example net_examples[] = {
 const struct command cmd_net = {
     .name = "net",
     .usage = "VERB [OPTION]... OPERAND",
-    .verbs = "sim router trace node announce find status peer search peers",
+    .old_verbs = "sim router trace node announce find status peer search peers",
     .summary = "filters that travel: loops, the way back, groups, services, "
                "gossip",
     .about =

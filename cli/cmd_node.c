@@ -1,7 +1,7 @@
 /*
  * cmd_node.c - a ring of processes that keeps files: bloomery node VERB ...
  */
-#include "apps/overlay/chord_files.h"
+#include "apps/node/chord_files.h"
 #include "cli/rows.h"
 
 static struct node_args node_args;
@@ -49,14 +49,18 @@ static const struct opt node_options[] = {
     { "patience", 0, OPT_POSITIVE, &node_args.patience, "MS",
       "milliseconds that an answer may take at least before its node counts "
       "as silent; 250 if not given" },
+    { "wait", 0, OPT_POSITIVE, &node_args.wait, "MS",
+      "put, get, rm, ls: how long to try before it is said that something "
+      "cannot be done; 15000 if not given" },
     QUIET_OPTION("print nothing but errors"),
     JSON_OPTION(node_args),
     { 0 },
 };
 
-#define NODE_CLIENT " at key-file ring successors copies patience quiet json "
+#define NODE_ASKS " at key-file ring successors copies patience quiet json "
+#define NODE_CLIENT NODE_ASKS "wait "
 
-static const struct verb node_verbs[] = {
+static const struct old_verb node_verbs[] = {
     { "run", "DIR", 1,
       " listen join key-file ring successors copies least-copies vnodes period "
       "exchange patience evict absence reclaim quiet " },
@@ -64,8 +68,8 @@ static const struct verb node_verbs[] = {
     { "get", "NAME", 1, NODE_CLIENT "output " },
     { "rm", "NAME...", 1, NODE_CLIENT },
     { "ls", "", 0, NODE_CLIENT },
-    { "status", "HOST:PORT", 1, NODE_CLIENT },
-    { "leave", "HOST:PORT", 1, NODE_CLIENT },
+    { "status", "HOST:PORT", 1, NODE_ASKS },
+    { "leave", "HOST:PORT", 1, NODE_ASKS },
     { "key", "FILE", 1, " quiet " },
 };
 
@@ -96,7 +100,7 @@ static const struct example node_examples[] = {
 const struct command cmd_node = {
     .name = "node",
     .usage = "VERB [OPTION]... [OPERAND]...",
-    .verbs = "run put get rm ls status leave key",
+    .old_verbs = "run put get rm ls status leave key",
     .summary = "a ring of processes that keeps files (Chord)",
     .about =
         "run makes this process a member of a Chord ring, with its records in "

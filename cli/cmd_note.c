@@ -10,7 +10,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/paths.h"
 
 static struct {
@@ -34,8 +34,8 @@ static bool note_type(bly_key_type *out)
     *out = BLY_KEYS_UNKNOWN;
     if (strcmp(word, UNKNOWN) == 0)
         return true;
-    fail("--keys '%s': no type of keys; right: text, bytes, int64, uint64, or "
-         "unknown",
+    fail("--keys '%s': not a type of keys; expected text, bytes, int64, "
+         "uint64, or unknown",
          word);
     return false;
 }
@@ -54,7 +54,7 @@ static bool note_forms(uint32_t *out)
         while (f < 3 && strcmp(forms[f].word, note_args.forms.at[i]) != 0)
             f++;
         if (f == 3) {
-            fail("--form '%s': no form of text; right: folded, trimmed or "
+            fail("--form '%s': not a form of text; expected folded, trimmed or "
                  "no-cr",
                  note_args.forms.at[i]);
             return false;
@@ -104,9 +104,9 @@ static bly_status note_change(bly_filter *f, void *ctx)
 static int note_run(struct list *operands)
 {
     if (operands->n == 0)
-        return fail("which filter? right: bloomery note FILTER [TEXT]");
+        return fail("no filter is given; usage: bloomery note FILTER [TEXT]");
     if (operands->n > 2)
-        return fail("a note is one word for the shell; right: bloomery note "
+        return fail("a note is one word for the shell; usage: bloomery note "
                     "FILTER 'TEXT'");
     if (operands->n == 2 && note_args.meta.note)
         return fail("the note is given twice: behind the filter, and with "
@@ -116,10 +116,10 @@ static int note_run(struct list *operands)
         note_args.meta.note = operands->at[1];
     if (note_args.forms.n &&
         (!note_args.keys || strcmp(note_args.keys, "text") != 0))
-        return fail("--form says how text was added; right: with --keys text");
+        return fail("--form says how text was added; use it with --keys text");
     if (!note_args.meta.note && !note_args.meta.pairs.n && !note_args.keys)
-        return fail("what is to be noted? right: a text, --meta NAME=VALUE or "
-                    "--keys TYPE; bloomery info shows what there is");
+        return fail("nothing to note: give a text, --meta NAME=VALUE or --keys "
+                    "TYPE; bloomery info shows what there is");
     if (!meta_check(&note_args.meta, true) ||
         (note_args.keys && !note_type(&n.keying.type)) ||
         !note_forms(&n.keying.forms) || !can_change(n.path))

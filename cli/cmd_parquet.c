@@ -1,7 +1,7 @@
 /*
  * cmd_parquet.c - filters in Parquet files: bloomery parquet VERB ...
  */
-#include "apps/parquet/verbs.h"
+#include "apps/parquet/parquet_verbs.h"
 #include "cli/rows.h"
 
 static struct parquet_args parquet_args;
@@ -30,7 +30,7 @@ static const struct opt parquet_options[] = {
     { 0 },
 };
 
-static const struct verb parquet_verbs[] = {
+static const struct old_verb parquet_verbs[] = {
     { "info", "FILE...", 1, " json " },
     { "has", "FILE --column C [VALUE]...", 1,
       " column file null binary quiet json " },
@@ -66,7 +66,7 @@ static const struct example parquet_examples[] = {
 
 const struct command cmd_parquet = {
     .name = "parquet",
-    .verbs = "info has add",
+    .old_verbs = "info has add",
     .usage = "VERB FILE [OPERAND]... [OPTION]...",
     .summary = "add filters to columns of Parquet files, and query them",
     .about =

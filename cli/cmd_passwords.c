@@ -41,8 +41,8 @@ static const struct opt passwords_options[] = {
          "check: print only how many there are"),
     SKIP_BAD_OPTION(passwords_args.keys),
     FLAG("crlf", 0, passwords_args.keys.select.crlf,
-         "build: a carriage return at the end is no part of a word, which is "
-         "so anyway unless --null is given"),
+         "build: a carriage return at the end does not belong to a word; "
+         "without --null this is so anyway"),
     FLAG("null", '0', passwords_args.keys.nul,
          "passwords end at NUL bytes, not at newlines"),
     { "key-file", 'K', OPT_TEXT, &passwords_args.keys.key_file, "FILE",
@@ -56,7 +56,7 @@ static const struct opt passwords_options[] = {
     { 0 },
 };
 
-static const struct verb passwords_verbs[] = {
+static const struct old_verb passwords_verbs[] = {
     { "build", "-o FILE [LIST]...", 0,
       " output list words min-count format items fpr bits memory kind option "
       "max-memory spill skip-bad crlf null key-file binary threads wait quiet "
@@ -110,7 +110,7 @@ static const struct example passwords_examples[] = {
 
 const struct command cmd_passwords = {
     .name = "passwords",
-    .verbs = "build check serve",
+    .old_verbs = "build check serve",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "filters of leaked passwords, and passwords checked with them",
     .about =

@@ -58,7 +58,7 @@ static const struct opt redis_options[] = {
 #define EVERY " host port user password-file timeout quiet json "
 #define KEYS " cluster file null binary "
 
-static const struct verb redis_verbs[] = {
+static const struct old_verb redis_verbs[] = {
     { "load", "FILTER KEY", 2, EVERY "replace replicas cluster shards " },
     { "dump", "KEY FILTER", 2, EVERY "wait cluster " },
     { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count " },
@@ -129,7 +129,7 @@ static const struct example redis_examples[] = {
 
 const struct command cmd_redis = {
     .name = "redis",
-    .verbs = "load dump has add build bench info",
+    .old_verbs = "load dump has add build bench info",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "put filters on Redis or Valkey servers, and query them there",
     .about =

@@ -59,7 +59,8 @@ static const struct field removed_fields[] = { CHANGED_FIELDS("removed") };
 static int remove_run(struct list *operands)
 {
     if (operands->n == 0)
-        return fail("which filter? right: bloomery remove FILTER [KEY]...");
+        return fail(
+            "no filter is given; usage: bloomery remove FILTER [KEY]...");
     struct change c = {
         .keys = &remove_args.keys,
         .ability = BLY_CAN(REMOVE),

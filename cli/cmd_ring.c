@@ -1,8 +1,8 @@
 /*
  * cmd_ring.c - who holds which key: bloomery ring VERB ...
  */
-#include "apps/overlay/placing.h"
-#include "cli/ring_show.h"
+#include "apps/ring/placing.h"
+#include "workbench/ring_show.h"
 #include "cli/rows.h"
 #include "workbench/ring_picture.h"
 
@@ -50,7 +50,7 @@ static const struct opt ring_options[] = {
     { 0 },
 };
 
-static const struct verb ring_verbs[] = {
+static const struct old_verb ring_verbs[] = {
     { "show", "[ID]...", 0,
       " at key-file ring successors copies bits from find plot quiet json " },
     { "place", "[INPUT]...", 0,
@@ -82,7 +82,7 @@ static const struct example ring_examples[] = {
 const struct command cmd_ring = {
     .name = "ring",
     .usage = "VERB [OPTION]... [OPERAND]...",
-    .verbs = "show place",
+    .old_verbs = "show place",
     .summary = "which member holds which key, and what moves when they change",
     .about =
         "show draws a Chord ring, in the terminal and as SVG: ids go round "

@@ -1,7 +1,7 @@
 /*
  * cmd_seal.c - search in one's own encrypted archive: bloomery seal VERB ...
  */
-#include "apps/seal/args.h"
+#include "apps/seal/seal_args.h"
 #include "cli/rows.h"
 #ifdef BLY_SODIUM
 #include "apps/seal/seal.h"
@@ -30,7 +30,7 @@ static const struct opt seal_options[] = {
 
 #ifdef BLY_SODIUM
 
-static const struct verb seal_verbs[] = {
+static const struct old_verb seal_verbs[] = {
     { "init", "-o KEY", 0, " output quiet " },
     { "add", "-K KEY ARCHIVE FILE...", 2, " key-file fpr wait quiet json " },
     { "trapdoor", "-K KEY WORD...", 1, " key-file " },
@@ -76,7 +76,7 @@ static const struct example seal_examples[] = {
 
 const struct command cmd_seal = {
     .name = "seal",
-    .verbs = "init add trapdoor search open",
+    .old_verbs = "init add trapdoor search open",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "encrypt documents, and let others search them unread",
     .about =

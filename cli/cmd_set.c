@@ -45,14 +45,14 @@ static bool set_pairs(const struct list *operands, char delimiter,
         if (!operand_is_key(operands, i))
             return false;
         if (i + 1 == operands->n) {
-            fail("%s: its value is missing; right: bloomery set FILTER [KEY "
+            fail("%s: its value is missing; usage: bloomery set FILTER [KEY "
                  "VALUE]...",
                  key);
             return false;
         }
         const char *const text = operands->at[i + 1];
         if (!value_read(text, strlen(text), &value)) {
-            fail("%s: '%s' is not a value; right: " VALUE_RIGHT, key, text);
+            fail("%s: '%s' is not a value; expected " VALUE_RIGHT, key, text);
             return false;
         }
         const size_t nkey = strlen(key), ntext = strlen(text);
@@ -82,7 +82,8 @@ static int set_run(struct list *operands)
         .job = { .batch = set_batch, .valued = true },
     };
     if (operands->n == 0)
-        return fail("which filter? right: bloomery set FILTER [KEY VALUE]...");
+        return fail(
+            "no filter is given; usage: bloomery set FILTER [KEY VALUE]...");
     if (!delimiter_read(set_args.delimiter, '\t', &c.job.delimiter))
         return TROUBLE;
     struct list lines = { .at = calloc(operands->n + 1, sizeof(char *)) };

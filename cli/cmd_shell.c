@@ -24,7 +24,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/keys.h"
 #include "io/paths.h"
 #include "report/out.h"
@@ -99,10 +99,7 @@ static const char **command_line(const struct typed *t, const struct command *c,
     int n = 0;
     if (!argv)
         return NULL;
-    bool keyed = false;
-    for (const struct opt *o = c->options; o->name; o++)
-        keyed |= strcmp(o->name, "key-file") == 0;
-    if (keyed && shell.key_file) {
+    if (shell.key_file && option_named(c, NULL, "key-file", 8)) {
         argv[n++] = "--key-file";
         argv[n++] = shell.key_file;
     }
@@ -121,10 +118,8 @@ static bool lacks_keys(const struct command *c, const struct list *operands)
     if ((operands->n > 1 && !operand_is_stdin(operands, 1)) ||
         !strstr(c->usage, "KEY"))
         return false;
-    for (const struct opt *o = c->options; o->name; o++)
-        if (strcmp(o->name, "file") == 0)
-            return ((const struct list *)o->to)->n == 0;
-    return false;
+    const struct opt *const o = option_named(c, NULL, "file", 4);
+    return o && !was_given(o->to);
 }
 
 /* In the new process: run it, and end with its status. */
@@ -145,14 +140,14 @@ static void run_command(const struct typed *t, const struct list *words)
     const char **const argv = command_line(t, c, words, &argc);
     if (!argv)
         exit(fail("out of memory"));
-    struct list operands;
+    struct line line;
     int status;
-    if (options_parse(c, argc, (char **)(void *)argv, &operands, &status)) {
-        if (t->filter && lacks_keys(c, &operands))
-            status = fail("which keys? right: %s KEY..., or %s -f FILE",
+    if (options_parse(c, argc, (char **)(void *)argv, &line, &status)) {
+        if (t->filter && lacks_keys(c, &line.operands))
+            status = fail("no keys are given; usage: %s KEY..., or %s -f FILE",
                           c->name, c->name);
         else
-            status = c->run(&operands);
+            status = line_run(&line);
     }
     secret_wipe();
     exit(out_finish(status));
@@ -236,7 +231,7 @@ static int shell_help(const struct list *words)
                         words->at[1]);
         if (t->filter)
             puts("In the shell FILTER is left out.\n");
-        help_command(c);
+        help_command(c, NULL);
         return YES;
     }
     for (size_t i = 0; i < NTYPED; i++)
@@ -321,7 +316,7 @@ static int shell_run(struct list *operands)
     if (operands->n != 1)
         return operands->n
                    ? fail("one filter at a time, not '%s'", operands->at[1])
-                   : fail("which filter? right: bloomery shell FILTER; "
+                   : fail("no filter is given; usage: bloomery shell FILTER; "
                           "bloomery build makes one");
     /* An operand, wherever it is put. */
     char *path = NULL;
@@ -408,7 +403,8 @@ const struct command cmd_shell = {
         "~/.bloomery_history, or in the file that BLOOMERY_HISTORY names, or "
         "nowhere if it is empty. Ctrl-C gives up a line, or a command that "
         "runs.\n\n"
-        "If standard input is no terminal, its lines are a script: there is no "
+        "If standard input is not a terminal, its lines are a script: there is "
+        "no "
         "prompt, a line that fails is named by its number, the rest is still "
         "run, and the exit status is 2 if a line failed and else that of the "
         "last.",

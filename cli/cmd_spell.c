@@ -39,7 +39,7 @@ static const struct opt spell_options[] = {
     { 0 },
 };
 
-static const struct verb spell_verbs[] = {
+static const struct old_verb spell_verbs[] = {
     { "build", "-o FILE [LIST]...", 0,
       " output lang affix items fpr bits memory kind option key-file skip-bad "
       "note meta threads wait quiet json " },
@@ -76,7 +76,7 @@ static const struct example spell_examples[] = {
 
 const struct command cmd_spell = {
     .name = "spell",
-    .verbs = "build check",
+    .old_verbs = "build check",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "check the spelling of texts, a hundred times faster",
     .about =

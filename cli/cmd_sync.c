@@ -58,7 +58,7 @@ static const struct opt sync_options[] = {
 #define EVERY " method null objects key-file threads timeout quiet json "
 #define MOVES EVERY "dry-run delete rsh remote pipe wait "
 
-static const struct verb sync_verbs[] = {
+static const struct old_verb sync_verbs[] = {
     { "local", "A B", 2, EVERY },
     { "pull", "PATH PEER", 1, MOVES "output " },
     { "push", "PATH PEER", 1, MOVES },
@@ -114,7 +114,7 @@ static const struct example sync_examples[] = {
 
 const struct command cmd_sync = {
     .name = "sync",
-    .verbs = "local pull push both serve",
+    .old_verbs = "local pull push both serve",
     .usage = "VERB PATH PEER [OPTION]...",
     .summary = "find what two lists or folders do not share, for few bytes",
     .about =

@@ -36,7 +36,7 @@ static const struct opt table_options[] = {
     { 0 },
 };
 
-static const struct verb table_verbs[] = {
+static const struct old_verb table_verbs[] = {
     { "build", "-o FILE [INPUT]...", 0,
       " output delimiter hex null fpr kind option binary wait quiet json " },
     { "get", "DIR [KEY]...", 1, " file hex null stat binary quiet json " },
@@ -68,7 +68,7 @@ static const struct example table_examples[] = {
 const struct command cmd_table = {
     .name = "table",
     .usage = "VERB [OPTION]... [OPERAND]...",
-    .verbs = "build get stat verify",
+    .old_verbs = "build get stat verify",
     .summary = "sorted tables of keys and values, with a filter for each",
     .about =
         "A table is an immutable file of sorted keys with values, a checksum "

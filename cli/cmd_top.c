@@ -11,7 +11,7 @@
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/paths.h"
-#include "io/sketches.h"
+#include "io/sketch_files.h"
 #include "report/out.h"
 #include "report/show.h"
 

@@ -167,7 +167,7 @@ static const struct opt traffic_options[] = {
     { 0 },
 };
 
-static const struct verb traffic_verbs[] = {
+static const struct old_verb traffic_verbs[] = {
     { "flows", "CAPTURE", 0,
       " key threshold interval interface count top stages counters entries "
       "serial shared plain no-shield inner form plot seed wait quiet json " },
@@ -257,7 +257,7 @@ static const struct example traffic_examples[] = {
 
 const struct command cmd_traffic = {
     .name = "traffic",
-    .verbs = "flows gen count block scan digest trace queue",
+    .old_verbs = "flows gen count block scan digest trace queue",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "find who sends much and what is sent, count, drop and trace",
     .about =
@@ -271,7 +271,7 @@ const struct command cmd_traffic = {
         "no room for a flow that may be large, it says so and the exit status "
         "is 2.\n\n"
         "Bytes are those of whole packets on the wire, also where only their "
-        "beginnings were captured. Packets that are no IP, that were captured "
+        "beginnings were captured. Packets that are not IP, that were captured "
         "too short for the key, or whose lengths contradict each other are "
         "counted in the summary. A fragment that is not the first has no "
         "ports: it belongs to a flow of its own addresses and protocol. "

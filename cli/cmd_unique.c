@@ -53,8 +53,7 @@ static bool unique_spec(bly_spec *spec)
     if (spec->kind && bly_kind_named(spec->kind, &kind) &&
         !(kind.can & BLY_CAN(ADD))) {
         fail("--kind %s: such a filter is built from all its keys at once, and "
-             "lines come one by one; right: a kind that can add (bloomery "
-             "kinds)",
+             "lines come one by one; use a kind that can add (bloomery kinds)",
              kind.name);
         return false;
     }

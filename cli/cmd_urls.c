@@ -46,7 +46,7 @@ static const struct opt urls_options[] = {
 };
 
 #define URLS_SIZES " items fpr bits memory kind option "
-static const struct verb urls_verbs[] = {
+static const struct old_verb urls_verbs[] = {
     { "build", "-o FILE [LIST]...", 0,
       " output domains store prefix-bytes public-suffix ignore-case key-file "
       "note meta threads wait quiet json binary skip-bad " URLS_SIZES },
@@ -97,7 +97,7 @@ static const struct example urls_examples[] = {
 
 const struct command cmd_urls = {
     .name = "urls",
-    .verbs = "build has show compare helper",
+    .old_verbs = "build has show compare helper",
     .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "lists of dangerous URLs and domains, in little memory",
     .about =

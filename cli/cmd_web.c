@@ -19,7 +19,7 @@ int web_serve(const struct web_args *args)
 static int web_run(struct list *operands)
 {
     if (operands->n)
-        return fail("'%s' is no option; --folder says where the files are",
+        return fail("'%s' is not an option; --folder says where the files are",
                     operands->at[0]);
     return web_serve(&web_args);
 }

@@ -30,6 +30,7 @@ struct asked {
     FILE *to;
     const struct list *words; /* all that stand before, and the last */
     const struct command *c;
+    const struct verb *verb;
     const char *begin;  /* what of the last word candidates are compared with */
     const char *before; /* what stands before that, "--kind=", in before_n */
     size_t before_n;
@@ -115,25 +116,36 @@ static void offer_figures(const struct asked *a, const char *of)
 static void offer_verbs(const struct asked *a, const char *of)
 {
     (void)of;
-    offer_words(a, a->c->verbs);
+    const struct command *c = a->c;
+    if (strcmp(c->name, "help") == 0 && a->words->n > 2)
+        c = command_named(a->words->at[1]);
+    if (c && c->old_verbs)
+        offer_words(a, c->old_verbs);
+    for (const struct verb *v = c ? c->verbs : NULL; v && v->name; v++) {
+        const size_t n = strcspn(v->name, " ");
+        char word[WORD_MAX];
+        snprintf(word, sizeof word, "%.*s", (int)n, v->name);
+        if (v == c->verbs || strncmp(v[-1].name, v->name, n + 1) != 0)
+            offer(a, word, "", v->name[n] ? "" : v->summary);
+    }
+}
+
+/* The second words behind a first one that does not stand alone. */
+static void offer_second_words(const struct asked *a, const char *first)
+{
+    const size_t n = strlen(first);
+    for (const struct verb *v = a->c->verbs; v->name; v++)
+        if (strncmp(v->name, first, n) == 0 && v->name[n] == ' ')
+            offer(a, v->name + n + 1, "", v->summary);
 }
 
 /* ------------------------------------------------- options of kind and format
  */
 
-static const struct opt *option_named(const struct command *c, const char *name,
-                                      size_t n)
-{
-    for (const struct opt *o = c->options; o->name; o++)
-        if (strlen(o->name) == n && strncmp(o->name, name, n) == 0)
-            return o;
-    return NULL;
-}
-
 /* The value that an option of the line has; NULL if it was not given. */
 static const char *value_of(const struct asked *a, const char *name)
 {
-    const struct opt *const o = option_named(a->c, name, strlen(name));
+    const struct opt *const o = option_named(a->c, a->verb, name, strlen(name));
     for (size_t i = 1; o && i + 1 < a->words->n; i++) {
         const char *const word = a->words->at[i];
         if (word[0] != '-')
@@ -204,7 +216,7 @@ static void offer_options(const struct asked *a, const char *of)
             offer_params(a, format.options, format.noptions);
         return;
     }
-    if (option_named(a->c, "kind", 4)) {
+    if (option_named(a->c, a->verb, "kind", 4)) {
         bly_kind_info kind;
         if (bly_kind_named(value_of(a, "kind"), &kind))
             offer_params(a, kind.params, kind.nparams);
@@ -259,6 +271,7 @@ static const char *const free_names[] = {
     "KEYS",
     "LANG",
     "M",
+    "METHOD",
     "MS",
     "N",
     "NAME",
@@ -271,6 +284,7 @@ static const char *const free_names[] = {
     "SIZE",
     "T",
     "TIME",
+    "URL",
     "VALUE",
     "WORD",
 };
@@ -294,32 +308,10 @@ static void offer_named(const struct asked *a, const char *name, size_t n)
 
 /* --------------------------------------------------------------- operands */
 
-/* The next word of a usage that stands for an operand, of n letters: no
- * brackets, no OPTION, no option with its argument. NULL at the end. */
-static const char *next_operand(const char **usage, size_t *n)
-{
-    for (const char *at = *usage; *at;) {
-        at += strspn(at, " [].|");
-        *n = strcspn(at, " [].|");
-        const char *const word = at;
-        at += *n;
-        if (word[0] == '-') { /* and its argument, unless the bracket ends */
-            if (at[0] == ' ' && at[1] != '[' && at[1] != '|' && at[1] != '-') {
-                at += strspn(at, " ");
-                at += strcspn(at, " ]");
-            }
-        } else if (*n && !(*n == 6 && strncmp(word, "OPTION", 6) == 0)) {
-            *usage = at;
-            return word;
-        }
-    }
-    return NULL;
-}
-
 /* Operand number i of the command. */
 static void offer_operand(const struct asked *a, size_t i)
 {
-    const char *at = a->c->usage, *last = NULL;
+    const char *at = a->verb ? a->verb->operands : usage_of(a->c), *last = NULL;
     size_t n, last_n = 0;
     bool found = false;
     for (const char *word; (word = next_operand(&at, &n)); i--) {
@@ -350,7 +342,7 @@ static void offer_operand(const struct asked *a, size_t i)
 static void offer_all_options(const struct asked *a)
 {
     const bool letters = strlen(a->begin) < 2;
-    for (const struct opt *o = a->c->options; o->name; o++) {
+    for (const struct opt *o = options_of(a->c, a->verb); o->name; o++) {
         char word[WORD_MAX + 2];
         snprintf(word, sizeof word, "--%s", o->name);
         offer(a, word, "", o->help);
@@ -359,22 +351,6 @@ static void offer_all_options(const struct asked *a)
             offer(a, word, "", o->help);
     }
     offer(a, "--help", "", "print help");
-}
-
-/* The option that a word leaves without its value; NULL if there is none. */
-static const struct opt *wants_value(const struct command *c, const char *word)
-{
-    if (word[0] != '-' || !word[1])
-        return NULL;
-    if (word[1] == '-') {
-        const struct opt *const o = option_named(c, word + 2, strlen(word + 2));
-        return o && o->type != OPT_FLAG ? o : NULL;
-    }
-    for (const char *at = word + 1; *at; at++)
-        for (const struct opt *o = c->options; o->name; o++)
-            if (o->letter == *at && o->type != OPT_FLAG)
-                return at[1] ? NULL : o;
-    return NULL;
 }
 
 void complete(FILE *to, const struct list *words)
@@ -399,24 +375,28 @@ void complete(FILE *to, const struct list *words)
 
     /* What the words before leave open. */
     const struct opt *open = NULL;
-    size_t operands = 0;
+    const char *first = NULL;
+    size_t operands = 0, of_verb = 0;
     bool ended = false;
+    if (a.c->verbs)
+        a.verb = verb_of_line(a.c, words->n - 2, words->at + 1, &of_verb);
     for (size_t i = 1; i + 1 < words->n; i++) {
         const char *const word = words->at[i];
         if (open) {
             open = NULL;
         } else if (ended || word[0] != '-' || !word[1]) {
+            first = first ? first : word;
             operands++;
         } else if (strcmp(word, "--") == 0) {
             ended = true;
         } else {
-            open = wants_value(a.c, word);
+            open = wants_value(a.c, a.verb, word);
         }
     }
     const char *const equals = strchr(last, '=');
     if (!open && !ended && last[0] == '-' && last[1] == '-' && equals) {
-        open = option_named(a.c, last + 2, (size_t)(equals - last) - 2);
-        if (!open || open->type == OPT_FLAG)
+        open = option_named(a.c, a.verb, last + 2, (size_t)(equals - last) - 2);
+        if (!open || open->type.is == IS_FLAG)
             return;
         a.begin = equals + 1;
         a.before_n = (size_t)(a.begin - last);
@@ -425,6 +405,8 @@ void complete(FILE *to, const struct list *words)
         offer_named(&a, open->arg, strlen(open->arg));
     else if (!ended && last[0] == '-')
         offer_all_options(&a);
+    else if (a.c->verbs && !a.verb && first)
+        offer_second_words(&a, first);
     else
-        offer_operand(&a, operands);
+        offer_operand(&a, operands - of_verb);
 }

@@ -8,7 +8,7 @@
  */
 #include "cli/convert_foreign.h"
 #include "io/filters.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/paths.h"
 #include "report/say.h"
 
@@ -134,7 +134,7 @@ static int convert_to(const struct foreign_conversion *c,
     struct job job = { 0 };
     if (c->sizing->kind || c->sizing->bits || c->sizing->memory)
         return fail("--kind, --bits and --memory have no meaning for a format "
-                    "of another system; right: --items, --fpr and -O");
+                    "of another system; use --items, --fpr and -O");
     if (!foreign_spec(&args, &spec))
         return TROUBLE;
     if (c->keys->files.n)

@@ -4,7 +4,7 @@
 #ifndef BLY_CONVERT_FOREIGN_H
 #define BLY_CONVERT_FOREIGN_H
 
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/sizing.h"
 
 struct foreign_conversion {

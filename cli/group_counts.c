@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "io/pipeline.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 #include "report/say.h"
 
 struct group_counting {

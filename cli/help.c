@@ -85,6 +85,11 @@ int fail_command(const char *name)
 
 /* ---------------------------------------------------------------- people */
 
+const char *usage_of(const struct command *c)
+{
+    return c->usage ? c->usage : "VERB [OPERAND]... [OPTION]...";
+}
+
 void help_overview(FILE *to)
 {
     fputs("Usage: bloomery COMMAND [options] ...\n\n", to);
@@ -121,21 +126,62 @@ static void help_option(char letter, const char *name, const char *arg,
     putchar('\n');
 }
 
-void help_command(const struct command *c)
+/* Does the example e show the verb v of c? Any does, if v is NULL. */
+static bool shows(const struct example *e, const struct command *c,
+                  const struct verb *v)
 {
-    printf("Usage: bloomery %s %s\n\n", c->name, c->usage);
-    print_wrapped(stdout, c->about, 0, 0);
-    fputs("\n\nOptions:\n", stdout);
-    for (const struct opt *o = c->options; o->name; o++)
-        help_option(o->letter, o->name, o->arg, o->help);
-    help_option('h', "help", NULL, "print this help");
+    char begin[96];
+    const int n = snprintf(begin, sizeof begin, "bloomery %s %s", c->name,
+                           v ? v->name : "");
+    return !v || (strncmp(e->line, begin, (size_t)n) == 0 &&
+                  (e->line[n] == ' ' || e->line[n] == '\0'));
+}
+
+static void help_examples(const struct command *c, const struct verb *v)
+{
+    const char *title = "\nExamples:\n";
     for (const struct example *e = c->examples; e && e->line; e++) {
-        if (e == c->examples)
-            fputs("\nExamples:\n", stdout);
-        printf("  %s\n      ", e->line);
+        if (!shows(e, c, v))
+            continue;
+        printf("%s  %s\n      ", title, e->line);
         print_wrapped(stdout, e->what, 6, 6);
         putchar('\n');
+        title = "";
     }
+}
+
+static void help_verbs(const struct command *c)
+{
+    int wide = 0;
+    for (const struct verb *v = c->verbs; v->name; v++)
+        if ((int)strlen(v->name) > wide)
+            wide = (int)strlen(v->name);
+    fputs("\n\nVerbs:\n", stdout);
+    for (const struct verb *v = c->verbs; v->name; v++)
+        printf("  %-*s  %s\n", wide, v->name, v->summary);
+    printf("\nOperands and options of a verb: bloomery %s VERB --help\n",
+           c->name);
+}
+
+void help_command(const struct command *c, const struct verb *v)
+{
+    printf("Usage: bloomery %s ", c->name);
+    if (v)
+        printf("%s %s%s[OPTION]...\n\n", v->name, v->operands,
+               v->operands[0] ? " " : "");
+    else
+        printf("%s\n\n", usage_of(c));
+    print_wrapped(stdout, v ? (v->about ? v->about : v->summary) : c->about, 0,
+                  0);
+    if (c->verbs && !v) {
+        help_verbs(c);
+    } else {
+        fputs("\n\nOptions:\n", stdout);
+        for (const struct opt *o = options_of(c, v); o->name; o++)
+            help_option(o->letter, o->name, o->arg, o->help);
+        help_option('h', "help", NULL, "print this help");
+    }
+    help_examples(c, v);
 }
 
 /* ------------------------------------------------------------------ roff */
@@ -228,16 +274,36 @@ static void roff_fields(const struct field *fields)
     }
 }
 
-static void roff_reports(const struct report *reports)
+static void roff_reports(const struct report *reports, const char *section)
 {
     static const char *const forms[] = { "One object", "An array of objects",
                                          "One object per line" };
-    fputs(".SH JSON\n", stdout);
+    if (!reports)
+        return;
+    printf(".%s JSON\n", section);
     for (const struct report *r = reports; r->fields; r++) {
         printf("%s%s%s%s:\n", r == reports ? "" : ".PP\n", forms[r->form],
                r->what[0] ? ", " : "", r->what);
         roff_fields(r->fields);
     }
+}
+
+static void roff_options(const struct opt *options)
+{
+    for (const struct opt *o = options; o->name; o++)
+        roff_option(o->letter, o->name, o->arg, o->help);
+}
+
+static void roff_verb(const struct command *c, const struct verb *v)
+{
+    printf(".SH ");
+    put_upper(v->name);
+    printf("\n.B bloomery %s %s\n", c->name, v->name);
+    roff_text(v->operands);
+    fputs(".PP\n", stdout);
+    roff_text(v->about ? v->about : v->summary);
+    roff_options(v->options);
+    roff_reports(v->reports, "SS");
 }
 
 void man_overview(void)
@@ -275,15 +341,15 @@ void man_command(const struct command *c)
     printf(".SH NAME\n%s \\- ", title);
     roff_text(c->summary);
     printf(".SH SYNOPSIS\n.B bloomery %s\n", c->name);
-    roff_text(c->usage);
+    roff_text(usage_of(c));
     fputs(".SH DESCRIPTION\n", stdout);
     roff_text(c->about);
+    for (const struct verb *v = c->verbs; v && v->name; v++)
+        roff_verb(c, v);
     fputs(".SH OPTIONS\n", stdout);
-    for (const struct opt *o = c->options; o->name; o++)
-        roff_option(o->letter, o->name, o->arg, o->help);
+    roff_options(options_of(c, NULL));
     roff_option('h', "help", NULL, "print a summary and exit");
-    if (c->reports)
-        roff_reports(c->reports);
+    roff_reports(c->reports, "SH");
     for (const struct example *e = c->examples; e && e->line; e++) {
         if (e == c->examples)
             fputs(".SH EXAMPLES\n", stdout);
@@ -297,6 +363,14 @@ void man_command(const struct command *c)
 
 /* ---------------------------------------------------------------- schema */
 
+static bool reports_json(const struct command *c)
+{
+    bool any = c->reports != NULL;
+    for (const struct verb *v = c->verbs; v && v->name; v++)
+        any |= v->reports != NULL;
+    return any;
+}
+
 void help_schema(void)
 {
     struct json j = { .to = stdout };
@@ -308,11 +382,20 @@ void help_schema(void)
     json_key(&j, "$defs");
     json_open(&j, '{');
     for (size_t i = 0; command_at(i); i++) {
-        if (!command_at(i)->reports)
+        if (!reports_json(command_at(i)))
             continue;
         j.line = true;
         json_key(&j, command_at(i)->name);
-        report_schema(&j, command_at(i)->reports);
+        json_open(&j, '{');
+        json_key(&j, "anyOf");
+        json_open(&j, '[');
+        if (command_at(i)->reports)
+            report_schema(&j, NULL, command_at(i)->reports);
+        for (const struct verb *v = command_at(i)->verbs; v && v->name; v++)
+            if (v->reports)
+                report_schema(&j, v->name, v->reports);
+        json_close(&j, ']');
+        json_close(&j, '}');
     }
     json_close(&j, '}');
     json_close(&j, '}');

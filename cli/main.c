@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         return out_finish(YES);
     }
     if (word[0] == '-')
-        return fail("unknown option '%s'; right: bloomery COMMAND ..., --help "
+        return fail("unknown option '%s'; usage: bloomery COMMAND ..., --help "
                     "or --version",
                     word);
     const struct command *const c = command_named(word);
@@ -77,11 +77,11 @@ int main(int argc, char **argv)
 
     set_running(c->name);
     plot_wait = wait_for_lock;
-    struct list operands;
+    struct line line;
     int status;
-    if (options_parse(c, argc - 2, argv + 2, &operands, &status))
-        status = c->run(&operands);
+    if (options_parse(c, argc - 2, argv + 2, &line, &status))
+        status = line_run(&line);
     secret_wipe();
-    free(operands.at);
+    free(line.operands.at);
     return out_finish(status);
 }

@@ -25,7 +25,7 @@ static const char *option_word(size_t i, const void *ctx)
 static const struct {
     const char *command;
     char letter;
-    const char *right;
+    const char *use;
 } gone[] = {
     { "basket", 'c', "--min-count" }, { "basket", 'k', "--components" },
     { "basket", 'r', "--recall" },    { "basket", 't', "-T, --threshold" },
@@ -40,67 +40,129 @@ static const struct {
     { "similar", 'n', "--size" },     { "top", 'k', "--k" },
 };
 
-static int unknown_option(const struct command *c, const char *word)
+/* The verb that takes an option which this one does not; NULL if none does. */
+static const char *other_verb(const struct command *c, const struct opt *o)
 {
+    for (const struct verb *v = c->verbs; v && v->name; v++)
+        if (option_named(c, v, o->name, strlen(o->name)))
+            return v->name;
+    return NULL;
+}
+
+static int unknown_option(const struct line *line, const char *word)
+{
+    const struct command *const c = line->command;
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
         if (gone[i].letter == word[1] && strcmp(gone[i].command, c->name) == 0)
             return fail("-%c is no longer an option here: a letter means the "
-                        "same in all commands; right: %s",
-                        word[1], gone[i].right);
-    size_t n = 0;
-    while (c->options[n].name)
-        n++;
+                        "same in all commands; use %s",
+                        word[1], gone[i].use);
     const char *const dashed = word[1] == '-' ? word + 2 : NULL;
+    const struct opt *const other =
+        dashed ? option_named(c, NULL, dashed, strcspn(dashed, "="))
+               : option_letter(c, NULL, word[1]);
+    if (other && line->verb)
+        return fail("%s takes no --%s, as %s does; see bloomery %s %s --help",
+                    line->verb->name, other->name, other_verb(c, other),
+                    c->name, line->verb->name);
+    const struct opt *const options = options_of(c, line->verb);
+    size_t n = 0;
+    while (options[n].name)
+        n++;
     char name[WORD_MAX] = "";
     if (dashed && strcspn(dashed, "=") < sizeof name)
         memcpy(name, dashed, strcspn(dashed, "="));
     const char *const near =
-        name[0] ? nearest_word(name, n, option_word, c->options) : NULL;
+        name[0] ? nearest_word(name, n, option_word, options) : NULL;
     if (near)
         return fail("unknown option '%s'; did you mean '--%s'?", word, near);
-    return fail(
-        "unknown option '%s'; see bloomery %s --help, and put -- before "
-        "a word that begins with -",
-        word, c->name);
+    return fail("unknown option '%s'; see bloomery %s%s%s --help, and put -- "
+                "before a word that begins with -",
+                word, c->name, line->verb ? " " : "",
+                line->verb ? line->verb->name : "");
+}
+
+static bool in_range(const struct opt *o, const char *given, const char *text,
+                     double value)
+{
+    const double least = o->type.least, most = o->type.most;
+    const char *const unit = o->type.is == IS_SECONDS ? " seconds" : "";
+    if (most == 0 || (value >= least && value <= most))
+        return true;
+    return value < least ? !fail("%s '%s': must be at least %.15g%s", given,
+                                 text, least, unit)
+                         : !fail("%s '%s': must be at most %.15g%s", given,
+                                 text, most, unit);
+}
+
+/* Which word of o->arg text is. */
+static bool choose(const struct opt *o, const char *given, const char *text)
+{
+    unsigned i = 0;
+    for (const char *at = o->arg; *at; i++) {
+        const size_t n = strcspn(at, "|");
+        if (strlen(text) == n && strncmp(at, text, n) == 0) {
+            *(unsigned *)o->to = i;
+            return true;
+        }
+        at += n + (at[n] != '\0');
+    }
+    return !fail("%s '%s': expected one of %s", given, text, o->arg);
 }
 
 /* Set what o points to from text. `given` is the option as it was written. */
 static bool set_option(const struct opt *o, const char *given, const char *text)
 {
-    switch (o->type) {
-    case OPT_FLAG:
+    set_given(o->to);
+    switch (o->type.is) {
+    case IS_FLAG:
         *(bool *)o->to = true;
         return true;
-    case OPT_COUNT:
-    case OPT_POSITIVE: {
+    case IS_COUNT:
+    case IS_POSITIVE: {
         uint64_t value;
         if (!bly_parse_count(text, &value)) {
-            fail("%s '%s': not a whole number below 2^64 (right: 5000, 10M, "
-                 "1e6, 64MiB)",
+            fail("%s '%s': not a whole number below 2^64 (try 5000, 10M, 1e6, "
+                 "64MiB)",
                  given, text);
             return false;
         }
-        if (o->type == OPT_POSITIVE && value == 0) {
+        if (o->type.is == IS_POSITIVE && value == 0) {
             fail("%s '%s': must be at least 1", given, text);
             return false;
         }
         *(uint64_t *)o->to = value;
-        return true;
+        return in_range(o, given, text, (double)value);
     }
-    case OPT_RATE: {
+    case IS_REAL:
+    case IS_SECONDS: {
         double value;
-        if (!bly_parse_real(text, &value) || !(value > 0 && value < 1)) {
-            fail("%s '%s': not a rate above 0 and below 1 (right: 1%%, 0.001)",
+        if (!bly_parse_real(text, &value) || !(value >= 0)) {
+            fail(o->type.is == IS_REAL
+                     ? "%s '%s': not a number of at least 0 (try 0.5, 10)"
+                     : "%s '%s': not a number of seconds (try 0, 0.5, 10)",
                  given, text);
             return false;
         }
         *(double *)o->to = value;
-        return true;
+        return in_range(o, given, text, value);
     }
-    case OPT_TEXT:
+    case IS_CHOICE:
+        return choose(o, given, text);
+    case IS_RATE: {
+        double value;
+        if (!bly_parse_real(text, &value) || !(value > 0 && value < 1)) {
+            fail("%s '%s': not a rate above 0 and below 1 (try 1%%, 0.001)",
+                 given, text);
+            return false;
+        }
+        *(double *)o->to = value;
+        return in_range(o, given, text, value);
+    }
+    case IS_TEXT:
         *(const char **)o->to = text;
         return true;
-    case OPT_LIST: {
+    case IS_LIST: {
         struct list *const list = o->to;
         const char **const more =
             realloc(list->at, (list->n + 1) * sizeof *more);
@@ -112,41 +174,31 @@ static bool set_option(const struct opt *o, const char *given, const char *text)
         list->at[list->n++] = text;
         return true;
     }
-    case OPT_WAIT:
-        if (wait_limit(text))
-            return true;
-        fail("%s '%s': not a number of seconds (right: 0, 0.5, 10)", given,
-             text);
-        return false;
     }
     return false;
 }
 
 /* --name, --name=VALUE or --name VALUE; *next is the word after this one, or
  * NULL, and becomes NULL when it is used up. */
-static bool long_option(const struct command *c, const char *word,
+static bool long_option(const struct line *line, const char *word,
                         const char **next)
 {
     const char *const name = word + 2;
     const size_t len = strcspn(name, "=");
-    const struct opt *o = c->options;
-    while (o->name &&
-           (strlen(o->name) != len || strncmp(o->name, name, len) != 0))
-        o++;
-    if (!o->name) {
-        unknown_option(c, word);
-        return false;
-    }
+    const struct opt *const o =
+        option_named(line->command, line->verb, name, len);
+    if (!o)
+        return !unknown_option(line, word);
     char given[WORD_MAX];
     snprintf(given, sizeof given, "--%s", o->name);
     const char *value = NULL;
     if (name[len] == '=') {
-        if (o->type == OPT_FLAG) {
+        if (o->type.is == IS_FLAG) {
             fail("%s takes no value", given);
             return false;
         }
         value = name + len + 1;
-    } else if (o->type != OPT_FLAG) {
+    } else if (o->type.is != IS_FLAG) {
         if (!*next) {
             fail("%s needs a value, %s", given, o->arg);
             return false;
@@ -158,20 +210,18 @@ static bool long_option(const struct command *c, const char *word,
 }
 
 /* -v, -vc, -n VALUE or -nVALUE. */
-static bool short_options(const struct command *c, const char *word,
+static bool short_options(const struct line *line, const char *word,
                           const char **next)
 {
     for (const char *at = word + 1; *at; at++) {
-        const struct opt *o = c->options;
-        while (o->name && o->letter != *at)
-            o++;
-        if (!o->name) {
+        const struct opt *const o =
+            option_letter(line->command, line->verb, *at);
+        if (!o) {
             const char one[] = { '-', *at, '\0' };
-            unknown_option(c, at == word + 1 ? word : one);
-            return false;
+            return !unknown_option(line, at == word + 1 ? word : one);
         }
         const char given[] = { '-', o->letter, '\0' };
-        if (o->type == OPT_FLAG) {
+        if (o->type.is == IS_FLAG) {
             if (!set_option(o, given, NULL))
                 return false;
             continue;
@@ -189,18 +239,10 @@ static bool short_options(const struct command *c, const char *word,
     return true;
 }
 
-bool options_parse(const struct command *c, int argc, char **argv,
-                   struct list *operands, int *status)
+/* Every word of the line, the options being known. */
+static bool read_words(struct line *line, int argc, char **argv, int *status)
 {
-    *operands = (struct list){ .at = calloc((size_t)argc + 1, sizeof(char *)) };
-    *status = TROUBLE;
-    if (!operands->at) {
-        fail("out of memory");
-        return false;
-    }
-    crlf_option = false;
-    for (const struct opt *o = c->options; o->name; o++)
-        crlf_option |= strcmp(o->name, "crlf") == 0;
+    struct list *const operands = &line->operands;
     bool options_ended = false;
     for (int i = 0; i < argc; i++) {
         const char *const word = argv[i];
@@ -214,16 +256,62 @@ bool options_parse(const struct command *c, int argc, char **argv,
             continue;
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            help_command(c);
+            help_command(line->command, line->verb);
             *status = YES;
             return false;
         }
         const char *const after = i + 1 < argc ? argv[i + 1] : NULL;
         const char *next = after;
-        if (!(word[1] == '-' ? long_option(c, word, &next)
-                             : short_options(c, word, &next)))
+        if (!(word[1] == '-' ? long_option(line, word, &next)
+                             : short_options(line, word, &next)))
             return false;
         i += after && !next;
     }
     return true;
+}
+
+/* Take the verb off the operands, or say what is wrong. */
+static bool take_verb(struct line *line)
+{
+    struct list *const operands = &line->operands;
+    const struct command *const c = line->command;
+    size_t nwords;
+    const struct verb *const v = verb_of_operands(c, operands, &nwords);
+    if (!v)
+        return false;
+    operands->n -= nwords;
+    memmove(operands->at, operands->at + nwords,
+            operands->n * sizeof *operands->at);
+    if (operands->n >= operands_needed(v->operands))
+        return true;
+    return !fail("%s needs more; usage: bloomery %s %s %s", v->name, c->name,
+                 v->name, v->operands);
+}
+
+bool options_parse(const struct command *c, int argc, char **argv,
+                   struct line *out, int *status)
+{
+    *out = (struct line){ .command = c };
+    out->operands.at = calloc((size_t)argc + 1, sizeof(char *));
+    *status = TROUBLE;
+    if (!out->operands.at)
+        return !fail("out of memory");
+    size_t nwords;
+    if (c->verbs)
+        out->verb = verb_of_line(c, (size_t)argc,
+                                 (const char *const *)(void *)argv, &nwords);
+    crlf_option = option_named(c, out->verb, "crlf", 4) != NULL;
+    /* A word that is no verb comes before what is wrong with its options. */
+    if (c->verbs && !out->verb && argc > 0 && argv[0][0] != '-') {
+        const struct list words = { (const char **)(void *)argv, (size_t)argc,
+                                    0 };
+        return verb_of_operands(c, &words, &nwords);
+    }
+    return read_words(out, argc, argv, status) && (!c->verbs || take_verb(out));
+}
+
+int line_run(struct line *line)
+{
+    return line->verb ? line->verb->run(&line->operands)
+                      : line->command->run(&line->operands);
 }

@@ -277,8 +277,8 @@ bool edit_open(const char *prompt, prompt_completes *completes)
     static const char *const names[] = { EDIT_CALLS(LATE_NAME) };
     if (!late_find("libedit.so.2", names, sizeof names / sizeof names[0],
                    &calls)) {
-        note("libedit is not here, so lines cannot be edited; right: apt "
-             "install libedit2");
+        note("libedit is not here, so lines cannot be edited; apt install "
+             "libedit2 mends that");
         return false;
     }
     edit.el = calls.late_el_init("bloomery", stdin, stdout, stderr);

@@ -135,9 +135,9 @@ const char *range_read(bly_bytes text, bool integers, struct range_text *out)
     struct span span;
     if (!dots) {
         if (!integers || !read_span(text, &span))
-            return integers ? "is no range; right: A..B, or a network, a month "
-                              "or a day"
-                            : "is no range; right: A..B";
+            return integers ? "is not a range; expected A..B, or a network, a "
+                              "month or a day"
+                            : "is not a range; expected A..B";
         out->a = range_number(span.first, out->room[0], sizeof out->room[0]);
         out->b = range_number(span.last, out->room[1], sizeof out->room[1]);
         return NULL;
@@ -146,7 +146,7 @@ const char *range_read(bly_bytes text, bool integers, struct range_text *out)
     out->a = (bly_bytes){ text.ptr, n };
     out->b = (bly_bytes){ dots + 2, text.len - n - 2 };
     if (integers && (!out->a.len || !out->b.len))
-        return "has only one end; right: A..B";
+        return "has only one end; expected A..B";
     if (integers && read_span(out->a, &span))
         out->a = range_number(span.first, out->room[0], sizeof out->room[0]);
     if (integers && read_span(out->b, &span))
@@ -194,7 +194,7 @@ bly_status ranges_ask(const bly_filter *f, struct batch *b)
     for (size_t i = 0; st == BLY_EINVAL && i < b->n; i++)
         if (bly_has_ranges_as(f, BLY_KEYS_TEXT, &from[i], &to[i], 1, &maybe)) {
             char reason[240];
-            snprintf(reason, sizeof reason, "is no range here: %s",
+            snprintf(reason, sizeof reason, "is not a range here: %s",
                      bly_error());
             return range_wrong(b, i, reason);
         }

@@ -5,6 +5,7 @@
 #define BLY_CLI_ROWS_H
 
 #include "cli/cli.h"
+#include "io/files.h"
 #include "io/source.h"
 #include "report/say.h"
 
@@ -45,10 +46,11 @@
     FLAG("ignore-case", 'i', (k).normal.fold,                                  \
          "fold the case of keys, as Unicode does for single characters"),      \
         FLAG("trim", 0, (k).normal.trim,                                       \
-             "blanks and tabs at both ends are no part of a key"),             \
-        FLAG("crlf", 0, (k).select.crlf,                                       \
-             "a carriage return before the newline is no part of a line, nor " \
-             "is a byte order mark at the beginning of a file")
+             "blanks and tabs at both ends do not belong to a key"),           \
+        FLAG(                                                                  \
+            "crlf", 0, (k).select.crlf,                                        \
+            "a carriage return before the newline does not belong to a line, " \
+            "nor does a byte order mark at the beginning of a file")
 #define META_OPTIONS(m)                                                     \
     OPTION("note", 0, OPT_TEXT, &(m).note, "TEXT",                          \
            "a note in the file, one line of up to 1024 bytes; \"\": none"), \
@@ -57,7 +59,7 @@
 #define SELECT_ABOUT                                                          \
     "With --field, --csv, --jsonl or --regex the key is a part of a line. A " \
     "line that has no such part is bad: too few fields, a quote that is "     \
-    "never closed, what is no JSON, a value that is neither text nor a "      \
+    "never closed, invalid JSON, a value that is neither text nor a "         \
     "number, no match. The first ten are named on standard error with file "  \
     "and line, the others counted, and the exit status is 2; --skip-bad "     \
     "leaves them out. docs/fields.md says more."
@@ -153,7 +155,7 @@
     "print nothing, not even warnings or --json; errors are still reported"
 
 #define WAIT_OPTION                                                           \
-    OPTION("wait", 0, OPT_WAIT, NULL, "SECONDS",                              \
+    OPTION("wait", 0, OPT_SECONDS, &wait_seconds, "SECONDS",                  \
            "wait at most this long for another process that is changing the " \
            "file; 0: not at all; 60 if not given")
 

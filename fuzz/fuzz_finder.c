@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/net/finder.h"
+#include "apps/net/find/finder.h"
 
 static void fuzz_ask(void *ctx, const struct address *to, uint8_t type,
                      struct blob *body, uint64_t tag)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/chord_client.h"
+#include "chord/chord_client.h"
 
 static unsigned nsent;
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/gossip_wire.h"
+#include "apps/net/gossip/gossip_wire.h"
 
 static const struct gossip_rules rules = { .interval = 10,
                                            .compare = 40,

@@ -17,7 +17,7 @@
 
 #include "apps/join/join.h"
 #include "apps/join/wire.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/varint.h"
 #include "report/say.h"
 

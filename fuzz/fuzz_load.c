@@ -34,7 +34,7 @@
 #define BLOCK_SHIFT 6
 
 extern uint64_t bly_summed_from; /* src/format/record.h */
-extern unsigned bly_sums_shift;  /* src/core/sums.h */
+extern unsigned bly_sums_shift;  /* src/core/block_sums.h */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/names.h"
-#include "apps/overlay/stored.h"
+#include "apps/node/names.h"
+#include "chord/chord_record.h"
 
 #define PROCESSES 3
 #define KEPT 8

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapters/redis/module.h"
+#include "adapters/redis/redis_module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "apps/seal/seal.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "report/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "apps/traffic/spie.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "apps/sync/client.h"
-#include "apps/sync/server.h"
+#include "apps/sync/sync_server.h"
 #include "report/say.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/table/sorted_table.h"
-#include "io/byte_order.h"
+#include "apps/table/table_file.h"
+#include "base/byte_order.h"
 #include "io/varint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

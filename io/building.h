@@ -5,7 +5,7 @@
 #define BLY_IO_BUILDING_H
 
 #include "io/filters.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/pipeline.h"
 
 /* What was made of how many keys. */

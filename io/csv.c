@@ -147,8 +147,8 @@ static inline const char *field_at(const char *s, const char *end,
     s = close + 1;
     const char *const stop = csv_stop(s, end, delimiter);
     if (s != stop && !(stop == s + 1 && *s == '\r' && *stop == '\n'))
-        *wrong = "text behind the quote that closes a field; right: "
-                 "quotes inside of a field are doubled";
+        *wrong = "text behind the quote that closes a field; quotes inside a "
+                 "field are written twice";
     return stop;
 }
 

@@ -13,7 +13,7 @@
 
 #include <bloomery.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #if defined(__SSE2__) && !defined(CUTTER_PORTABLE)
 #include <emmintrin.h>

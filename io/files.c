@@ -15,41 +15,19 @@
 #include "report/out.h"
 #include "report/say.h"
 
-static struct {
-    bool given, said;
-    uint64_t ms;
-} waiting;
-
-/* A year: more is as good as no limit. */
-#define WAIT_MOST 31536000.0
-
-/* If nothing is said. Adding takes seconds; what takes longer, such as unique,
- * is no reason to wait, but to be told. */
-#define WAIT_MS 60000
-
-bool wait_limit(const char *text)
-{
-    double seconds;
-    if (!bly_parse_real(text, &seconds) || !(seconds >= 0))
-        return false;
-    waiting.given = true;
-    waiting.ms = (uint64_t)((seconds < WAIT_MOST ? seconds : WAIT_MOST) * 1000);
-    return true;
-}
-
-bool wait_given(void)
-{
-    return waiting.given;
-}
+/* Adding takes seconds; what takes longer, such as unique, is no reason to
+ * wait, but to be told. */
+double wait_seconds = 60;
 
 bool wait_for_lock(void *ctx, const char *path, uint64_t ms)
 {
     (void)ctx;
-    if (ms >= (waiting.given ? waiting.ms : WAIT_MS))
+    static bool said;
+    if ((double)ms >= wait_seconds * 1000)
         return false;
-    if (ms >= 1000 && !waiting.said) {
+    if (ms >= 1000 && !said) {
         char holder[64];
-        waiting.said = true;
+        said = true;
         bly_lock_holder(path, holder, sizeof holder);
         note("waiting for another process that is changing %s%s%s", path,
              holder[0] ? ": " : "", holder);

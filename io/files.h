@@ -25,8 +25,7 @@ int file_save(const char *path, bly_writes *write, const void *what);
 /* The command's bly_wait: says after a second what it waits for, and gives up
  * after the seconds of --wait, which every command has that writes files. */
 bool wait_for_lock(void *ctx, const char *path, uint64_t ms);
-bool wait_limit(const char *text); /* false: not a number of seconds */
-bool wait_given(void);
+extern double wait_seconds; /* how long at most, --wait */
 
 /* Read the secret in a key file: 16 raw bytes, or 32 hexadecimal digits and
  * perhaps the end of a line. NULL, with the reason printed, if it is anything

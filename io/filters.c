@@ -11,7 +11,7 @@
 
 #include "io/files.h"
 #include "io/filters.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "io/paths.h"
 #include "io/sizing.h"
 #include "report/say.h"

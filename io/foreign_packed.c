@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 #include "report/say.h"
 
 /* A chain of RedisBloom's filters lists them first, 53 bytes each; all other
@@ -131,10 +131,9 @@ static int fail_unknown(const char *path, const char *packed,
                         const struct picture *p)
 {
     if (is_bly(p->head, p->nhead))
-        return fail(
-            "%s: a .bly filter compressed with %s; right: unpack it first "
-            "(bloomery compress makes a small one that can be queried)",
-            path, packed);
+        return fail("%s: a .bly filter compressed with %s; unpack it first "
+                    "(bloomery compress makes a small one that can be queried)",
+                    path, packed);
     return fail("%s: compressed with %s, and its contents are not a filter of "
                 "a known format; see bloomery formats",
                 path, packed);

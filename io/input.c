@@ -623,11 +623,11 @@ bool input_spool(struct input *in, const char *folder)
             return false;
         f->spool = scratch_file(folder);
         if (f->spool < 0)
-            return input_fail(in,
-                              "%s: no file for what comes from a pipe can be "
-                              "made there: %s; right: a folder that can be "
-                              "written to, by --work or TMPDIR",
-                              folder, strerror(errno));
+            return input_fail(
+                in,
+                "%s: no file for what comes from a pipe can be made there: %s; "
+                "name a folder that can be written to with --work or TMPDIR",
+                folder, strerror(errno));
         if (!spool_bytes(in, f))
             return false;
         source_close(in->source);

@@ -93,10 +93,10 @@ bool keys_follow(bly_keying of, const char *path, struct input *in)
     struct normal *const how = &in->normal;
     const bool is_text = of.type == BLY_KEYS_TEXT || of.type == BLY_KEYS_BYTES;
     if (is_text && how->fold && !(of.forms & BLY_KEYS_FOLDED)) {
-        fail("%s: the case of its keys was not folded when they were added, "
-             "and with -i some would be missed; right: without -i, or build "
-             "it with -i",
-             path);
+        fail(
+            "%s: the case of its keys was not folded when they were added, and "
+            "with -i some would be missed; ask without -i, or build it with -i",
+            path);
         return false;
     }
     if (of.type == BLY_KEYS_UNKNOWN && how->fold)
@@ -120,14 +120,14 @@ bool keys_groups(const struct keys *k, const bly_filter *f, const char *path,
     const bly_hasher *const hs = bly_hasher_of(f);
     in->normal.grouped = hs && hs->id == BLY_HASH_GROUPED;
     if (!in->normal.grouped && k->select.group) {
-        fail("%s: its keys stand in no groups; right: without --group, or "
-             "build it with --group",
+        fail("%s: its keys stand in no groups; ask without --group, or build "
+             "it with --group",
              path);
         return false;
     }
     if (in->normal.grouped && selects(&k->select) && !k->select.group) {
         const bool shown = named && field.len < 80;
-        fail("%s: its keys stand in groups, and %s tells only the key; right: "
+        fail("%s: its keys stand in groups, and %s tells only the key; add "
              "--group %.*s",
              path, selection_option(&k->select), shown ? (int)field.len : 5,
              shown ? (const char *)show_text(field.ptr, field.len) : "FIELD");
@@ -200,7 +200,7 @@ bly_filter *ask_begin(const struct list *operands, const struct keys *k,
                       struct input *in)
 {
     if (operands->n == 0) {
-        fail("which filter? right: bloomery %s FILTER [KEY]...",
+        fail("no filter is given; usage: bloomery %s FILTER [KEY]...",
              running_command());
         return NULL;
     }

@@ -42,7 +42,7 @@ bool late_load(const char *library, const char *package,
         fail("%s has no %s: it is not the version that this was built with",
              library, lacks);
     else
-        fail("%s cannot be loaded (%s); right: apt install %s", library,
+        fail("%s cannot be loaded (%s); on Debian: apt install %s", library,
              dlerror(), package);
     return false;
 }

@@ -237,7 +237,7 @@ enum file_made file_make_below(int root, const char *path, const char *shown,
     size_t made;
     enum file_made result = FILE_FAILED;
     if (!path_stays_below(path, strlen(path))) {
-        fail("'%s' is no name for a file below a folder", shown);
+        fail("'%s' cannot name a file below a folder", shown);
         return FILE_FAILED;
     }
     const int folder = folders_to(root, path, &made);

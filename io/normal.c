@@ -23,7 +23,7 @@ bool normal_key(const struct normal *how, bly_bytes *key, struct block *scratch,
     if (how->fold)
         scratch->len += key->len;
     if (how->grouped && !(key->len && memchr(key->ptr, '\t', key->len))) {
-        snprintf(why, nwhy, "no group; right: the group, a tab and the key");
+        snprintf(why, nwhy, "no group; expected the group, a tab and the key");
         return false;
     }
     if (!normal_integer(how) ||

@@ -85,7 +85,7 @@ bool output_works(const char *path, bool json)
     if (is_dash(path))
         return true;
     if (!*path) {
-        fail("the name of the output is empty; right: the name of a file");
+        fail("the name of the output is empty; give the name of a file");
         return false;
     }
     if (stat(path, &st) != 0)

@@ -40,8 +40,8 @@ static bool read_field(const struct selection *s, struct picker *p)
 {
     p->by = PICK_FIELD;
     if (!field_number(s->field, &p->field))
-        return said(fail("--field '%s': not a number of a field; right: 1 is "
-                         "the first, -1 the last",
+        return said(fail("--field '%s': not the number of a field; 1 is the "
+                         "first, -1 the last",
                          s->field));
     if (s->delimiter && strcmp(s->delimiter, "blanks") == 0) {
         p->by = PICK_BLANKS;
@@ -63,11 +63,11 @@ static bool read_csv(const struct selection *s, struct picker *p)
     const bool number = s->csv[strspn(s->csv, "0123456789")] == '\0';
     if (number && !field_number(s->csv, &p->field))
         return said(fail("--csv '%s': neither the name of a column nor its "
-                         "number; right: 1 is the first",
+                         "number; 1 is the first",
                          s->csv));
     if (!number && s->no_header)
         return said(fail("--csv '%s': without a header columns have no names; "
-                         "right: the number of the column, from 1",
+                         "give the column's number, from 1",
                          s->csv));
     return true;
 }
@@ -76,9 +76,10 @@ static bool read_json(const struct selection *s, struct picker *p)
 {
     p->by = PICK_JSON;
     return json_path_dotted(&p->path, s->jsonl) ||
-           said(fail("--jsonl '%s': not a path; right: user.id, or "
-                     "/user/id as a JSON pointer, of at most %d names",
-                     s->jsonl, JSON_PATH_TOKENS));
+           said(fail(
+               "--jsonl '%s': not a path; expected something like user.id, or "
+               "/user/id as a JSON pointer, of at most %d names",
+               s->jsonl, JSON_PATH_TOKENS));
 }
 
 bool picker_regex(const struct picker *p, regex_t *out, char *why, size_t nwhy)
@@ -108,15 +109,15 @@ static bool read_group(const struct selection *s, struct picker *p)
     p->group = s->group;
     if (p->by == PICK_JSON)
         return json_path_dotted(&p->group_path, s->group) ||
-               said(fail("--group '%s': not a path; right: issuer, or /cert/"
-                         "issuer as a JSON pointer",
+               said(fail("--group '%s': not a path; expected something like "
+                         "issuer, or /cert/issuer as a JSON pointer",
                          s->group));
     const bool number = s->group[strspn(s->group, "-0123456789")] == '\0';
     if (number ? !field_number(s->group, &p->group_field)
                : p->by != PICK_CSV || !p->header)
-        return said(fail("--group '%s': not a number of a field; right: 1 is "
-                         "the first",
-                         s->group));
+        return said(
+            fail("--group '%s': not the number of a field; 1 is the first",
+                 s->group));
     if (p->by == PICK_CSV && p->group_field < 0)
         return said(fail("--group '%s': columns are counted from 1", s->group));
     return true;
@@ -131,7 +132,7 @@ static bool selection_sane(const struct selection *s, const struct input *in)
                          "other"));
     if (n && in->keys)
         return said(fail("%s takes keys from lines, and these keys are "
-                         "arguments; right: -f FILE, or standard input",
+                         "arguments; use -f FILE or standard input",
                          selection_option(s)));
     if (s->delimiter && !s->field && !s->csv)
         return said(fail("--delimiter needs --field or --csv"));
@@ -273,8 +274,8 @@ static bool find_column(const struct picker *p, const char *wanted,
         name_columns(p, wanted, b, name, why, nwhy);
     else if (found > 1)
         snprintf(why, nwhy,
-                 "%zu columns are called '%s'; right: the number of the one "
-                 "that is meant",
+                 "%zu columns are called '%s'; give the number of the one that "
+                 "is meant",
                  found, show_text(wanted, strlen(wanted)));
     free(name);
     return found == 1;

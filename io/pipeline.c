@@ -394,8 +394,8 @@ static void sum_up_bad(struct keys_run *r)
     const unsigned long long n = job->nbad;
     char what[64];
     snprintf(what, sizeof what,
-             r->in->keys ? n == 1 ? "%llu argument is no key"
-                                  : "%llu arguments are no keys"
+             r->in->keys ? n == 1 ? "%llu argument is not a key"
+                                  : "%llu arguments are not keys"
              : n == 1    ? "%llu line has no key"
                          : "%llu lines have no key",
              n);

@@ -148,8 +148,8 @@ static ptrdiff_t read_some(struct source *s, void *buf, size_t n)
     s->done += (uint64_t)got;
     s->at_end = got == 0;
     if (s->at_end && !is_steady(s))
-        return source_fail(s, "changed while it was read; right: once more, "
-                              "when it is whole");
+        return source_fail(
+            s, "changed while it was read; try again when it is whole");
     return got;
 }
 
@@ -191,7 +191,7 @@ static bool find_packing(struct source *s)
     if (s->packed->library) {
         snprintf(s->error, sizeof s->error,
                  "compressed with %s, and this bloomery was built without %s; "
-                 "right: %s FILE | bloomery ...",
+                 "use %s FILE | bloomery ...",
                  s->packed->name, s->packed->library, s->packed->program);
         return false;
     }
@@ -206,7 +206,7 @@ static ptrdiff_t fail_packed(struct source *s, enum unpacked how)
         return source_fail(s, strerror(ENOMEM));
     if (how == UNPACK_LARGE)
         snprintf(s->error, sizeof s->error,
-                 "the %s data needs more memory than a file may use; right: %s "
+                 "the %s data needs more memory than a file may use; use %s "
                  "FILE | bloomery ...",
                  u->name, u->program);
     else
@@ -276,7 +276,7 @@ static ptrdiff_t read_either(struct source *s, void *buf, size_t n)
 static const struct {
     size_t at, n;
     const char *bytes;
-    const char *what, *right; /* NULL: nothing in particular */
+    const char *what, *use; /* NULL: nothing in particular */
 } no_lists[] = {
     { MAGIC(0, "\x89"
                "BLY\r\n\x1a\n"),
@@ -330,8 +330,8 @@ static bool is_list(struct source *s, const void *start, size_t n)
         s->packed ? unpacker_of(start, n, &more) : NULL;
     if (inner) {
         snprintf(s->error, sizeof s->error,
-                 "compressed twice, with %s inside %s; right: %s FILE | "
-                 "bloomery ...; --binary takes its bytes as they are",
+                 "compressed twice, with %s inside %s; use %s FILE | bloomery "
+                 "...; --binary takes its bytes as they are",
                  inner->name, s->packed->name, s->packed->program);
         return false;
     }
@@ -340,12 +340,12 @@ static bool is_list(struct source *s, const void *start, size_t n)
             memcmp(bytes + no_lists[i].at, no_lists[i].bytes, no_lists[i].n) !=
                 0)
             continue;
-        const char *const right = no_lists[i].right;
+        const char *const use = no_lists[i].use;
         snprintf(
             s->error, sizeof s->error,
             "%s, not lines of text;%s%s%s --binary reads its bytes as they are",
-            no_lists[i].what, right ? " right: " : "", right ? right : "",
-            right ? ";" : "");
+            no_lists[i].what, use ? " use " : "", use ? use : "",
+            use ? ";" : "");
         return false;
     }
     return true;

@@ -47,7 +47,8 @@ static void value_wrong(const char *text, size_t n, char why[VALUE_WHY])
         snprintf(why, VALUE_WHY,
                  "a carriage return after the value; lines end at a newline");
     else
-        snprintf(why, VALUE_WHY, "'%.*s%s' is not a value; right: " VALUE_RIGHT,
+        snprintf(why, VALUE_WHY,
+                 "'%.*s%s' is not a value; expected " VALUE_RIGHT,
                  (int)(n < SHOWN_BYTES ? n : SHOWN_BYTES), text,
                  n > SHOWN_BYTES ? "..." : "");
 }
@@ -60,9 +61,9 @@ size_t values_cut(bly_bytes *lines, size_t n, char delimiter, uint64_t *values,
         const char *const cut = memrchr(line, delimiter, lines[i].len);
         if (!cut) {
             if (delimiter == '\t')
-                snprintf(why, VALUE_WHY, "no tab; right: KEY, a tab, VALUE");
+                snprintf(why, VALUE_WHY, "no tab; expected KEY, a tab, VALUE");
             else
-                snprintf(why, VALUE_WHY, "no '%c'; right: KEY%cVALUE",
+                snprintf(why, VALUE_WHY, "no '%c'; expected KEY%cVALUE",
                          delimiter, delimiter);
             return i;
         }

@@ -1,42 +1,17 @@
 /*
- * varint.h - numbers of 7 bits per byte, the low ones first
+ * varint.h - numbers of 7 bits per byte, in blocks
  */
 #ifndef BLY_IO_VARINT_H
 #define BLY_IO_VARINT_H
 
+#include "base/varint.h"
 #include "io/input.h"
-
-#define VARINT_MOST 10 /* bytes */
 
 /* Append n. False: no memory. */
 static inline bool varint_put(struct block *to, uint64_t n)
 {
     unsigned char at[VARINT_MOST];
-    size_t len = 0;
-    for (; n > 0x7f; n >>= 7)
-        at[len++] = (unsigned char)(n | 0x80);
-    at[len++] = (unsigned char)n;
-    return block_put(to, at, len);
-}
-
-/* The number at *at, which moves behind it. False: there is none before end, or
- * none of 64 bits. */
-static inline bool varint_get(const unsigned char **at,
-                              const unsigned char *end, uint64_t *out)
-{
-    uint64_t x = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        const uint64_t bits = **at & 0x7f;
-        const bool more = *(*at)++ & 0x80;
-        if (bits << shift >> shift != bits)
-            return false;
-        x |= bits << shift;
-        if (!more) {
-            *out = x;
-            return true;
-        }
-    }
-    return false;
+    return block_put(to, at, varint_write(at, n));
 }
 
 #endif

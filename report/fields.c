@@ -526,16 +526,17 @@ static void schema_field(struct json *j, const struct field *f)
     json_close(j, '}');
 }
 
-void report_schema(struct json *j, const struct report *reports)
+void report_schema(struct json *j, const char *verb,
+                   const struct report *reports)
 {
-    json_open(j, '{');
-    json_key(j, "anyOf");
-    json_open(j, '[');
     for (const struct report *r = reports; r->fields; r++) {
         j->line = true;
         json_open(j, '{');
-        if (r->what[0])
-            key_text(j, "description", r->what);
+        char what[96];
+        snprintf(what, sizeof what, "%s%s%s", verb ? verb : "",
+                 verb && r->what[0] ? ", " : "", r->what);
+        if (what[0])
+            key_text(j, "description", what);
         if (r->form == ARRAY) {
             key_text(j, "type", "array");
             json_key(j, "items");
@@ -546,6 +547,4 @@ void report_schema(struct json *j, const struct report *reports)
             json_close(j, '}');
         json_close(j, '}');
     }
-    json_close(j, ']');
-    json_close(j, '}');
 }

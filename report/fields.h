@@ -196,8 +196,9 @@ struct report {
         }                   \
     }
 
-/* The JSON schema of these reports, as a value of j. */
-void report_schema(struct json *j, const struct report *reports);
+/* The JSON schemas of these reports, as values of j; of a verb, or NULL. */
+void report_schema(struct json *j, const char *verb,
+                   const struct report *reports);
 
 /* What people read of a field's value: "whole number of bytes, or null". */
 const char *field_kind(const struct field *f);

@@ -5,6 +5,23 @@
 
 #include "report/words.h"
 
+static const void *set[128]; /* no table has so many options */
+static size_t nset;
+
+bool was_given(const void *to)
+{
+    for (size_t i = 0; i < nset; i++)
+        if (set[i] == to)
+            return true;
+    return false;
+}
+
+void set_given(const void *to)
+{
+    if (nset < sizeof set / sizeof set[0] && !was_given(to))
+        set[nset++] = to;
+}
+
 bool list_has(const struct list *words, const char *word)
 {
     for (size_t i = 0; i < words->n; i++)

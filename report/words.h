@@ -17,6 +17,11 @@ struct list {
 /* Words that are compared have fewer letters than this. */
 #define WORD_MAX 32
 
+/* Variables that options of the line have set; one that was not given has the
+ * value that it began with. */
+void set_given(const void *to);
+bool was_given(const void *to);
+
 bool list_has(const struct list *words, const char *word);
 
 /* The word among n that is nearest to a misspelt one; NULL if none is near.

@@ -189,16 +189,16 @@ def bare(tmp_path_factory):
             "io/unpack", "apps/parquet/page_unpack"]
     needs = [*says, "io/late_sodium",
              *(f"apps/seal/{name}" for name in
-               ("zindex", "key", "open", "sealed", "index", "verbs")),
+               ("zindex", "seal_key", "open", "sealed", "index", "seal_verbs")),
              "apps/traffic/capture", "apps/traffic/flows",
              "apps/traffic/count", "apps/traffic/block",
              "apps/traffic/block_check",
              "apps/traffic/scan_capture", "apps/traffic/digest_verb",
              "apps/traffic/trace_verb", "apps/traffic/queue_replay",
-             "wire/http", "io/late_microhttpd", "apps/passwords/serve",
-             "apps/web/serve",
+             "wire/http", "io/late_microhttpd", "apps/passwords/passwords_serve",
+             "apps/web/web_serve",
              *(f"apps/digest/{name}" for name in
-               ("fetch", "late_curl", "relay", "serve", "server"))]
+               ("fetch", "late_curl", "relay", "digest_serve", "digest_server"))]
 
     def compiled(*words):
         subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)
@@ -207,13 +207,13 @@ def bare(tmp_path_factory):
                  folder / f"{pathlib.Path(name).name}.o")
     made = BUILD / "release"
     names = (o.relative_to(made).with_suffix("")
-             for room in ("report", "io", "wire", "apps", "workbench",
-                          "cli")
+             for room in ("base", "report", "io", "wire",
+                          "chord", "apps", "workbench", "cli")
              for o in sorted((made / room).rglob("*.o")))
     others = [made / f"{name}.o" for name in names
               if (ROOT / f"{name}.c").exists() and str(name) not in needs
               and (name.parts[:2] != ("apps", "redis")
-                   or name.name == "report")]
+                   or name.name == "redis_report")]
     compiled("-pthread", *sorted(folder.glob("*.o")), *others,
              BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
              "-ldl", "-o", folder / "bloomery")

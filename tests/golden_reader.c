@@ -10,7 +10,7 @@
  */
 #include "coded_golden.h"
 #include "golden.h"
-#include "rows.h"
+#include "each_row.h"
 
 static int check(const char *folder, const bly_kind_info *kind,
                  golden_form form)

@@ -179,7 +179,7 @@ export const checks = {
 
   wrong_types_are_type_errors({ all, bloomery }) {
     const f = new all.Filter(100);
-    for (const key of [undefined, null, {}, [], () => 1, Symbol("x"), true, 1.5, NaN, Infinity, 2 ** 60]) throws(() => f.has(key), TypeError, "is no key");
+    for (const key of [undefined, null, {}, [], () => 1, Symbol("x"), true, 1.5, NaN, Infinity, 2 ** 60]) throws(() => f.has(key), TypeError, "cannot be a key");
     throws(() => f.has(2n ** 64n), RangeError, "64 bits");
     throws(() => f.has("\ud800"), TypeError, "surrogate");
     for (const keys of [undefined, null, 5, "text", {}, new Uint8Array(4)]) throws(() => f.hasMany(keys), TypeError, "keys:");
@@ -262,7 +262,7 @@ export const checks = {
         buffer.resize(8);
         for (const use of [() => f.add(view), () => f.has(view), () => Filter.fromBytes(view), () => f.hasMany([view]), () => f.hasMany(view), () => f.update(view)]) throws(use, TypeError, "");
       }
-      for (const key of [new BigUint64Array(1), new BigInt64Array(1), { [Symbol.toStringTag]: "ArrayBuffer", length: 3 }]) throws(() => f.has(key), TypeError, "is no key");
+      for (const key of [new BigUint64Array(1), new BigInt64Array(1), { [Symbol.toStringTag]: "ArrayBuffer", length: 3 }]) throws(() => f.has(key), TypeError, "cannot be a key");
       same(f.hasMany({ length: -100, *[Symbol.iterator]() { yield "x"; } }).length, 1, "an iterable that lies about its length");
     }
   },

@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "apps/overlay/chord_files.h"
+#include "apps/node/chord_files.h"
 #include "report/say.h"
 
 #define MOST_WORDS 4

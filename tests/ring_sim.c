@@ -3,7 +3,7 @@
  *
  *     build/tests/ring_sim FIRST COUNT [STEPS]
  *
- * Runs the state machine of apps/overlay/names.h without sockets, threads or
+ * Runs the state machine of apps/node/names.h without sockets, threads or
  * clocks: COUNT runs, with the seeds FIRST, FIRST + 1, ... In each, processes
  * keep names, clients put, get and remove them, and a nemesis crashes
  * processes, stops them, takes their disks and cuts them off. What clients saw
@@ -34,9 +34,9 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "apps/overlay/chord_client.h"
-#include "apps/overlay/names.h"
-#include "apps/overlay/names_client.h"
+#include "chord/chord_client.h"
+#include "apps/node/names.h"
+#include "apps/node/names_client.h"
 
 #define PROCESSES 6 /* a client may know eight */
 #define COPIES 3

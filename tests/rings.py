@@ -52,6 +52,9 @@ class Ring:
 
     def command(self, verb, *args, status=0, at=True, inside=None):
         argv = ["node", verb, *args, *self.options, "--patience", self.patience]
+        # However busy the machine is.
+        if verb in ("put", "get", "rm", "ls"):
+            argv += ["--wait", 1000 * PATIENCE]
         if at:
             for address in (list(self.nodes) if at is True else at)[:4]:
                 argv += ["--at", address]

@@ -16,7 +16,7 @@
 #include "engine/bit_count.h"
 #include "engine/lines.h"
 #include "kinds/kind.h"
-#include "tests/rows.h"
+#include "tests/each_row.h"
 
 static const unsigned all_k[] = { 1, 2, 4, 8, 16 };
 

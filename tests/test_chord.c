@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/chord_schedule.h"
-#include "apps/overlay/chord_sim.h"
+#include "workbench/sim/chord_schedule.h"
+#include "workbench/sim/chord_sim.h"
 #include "support.h"
 
 #define SECOND UINT64_C(1000000)

@@ -33,29 +33,39 @@ def test_commands():
     assert complete("help", "ha") == (["has"], [])
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_is_known_and_so_is_what_it_takes(command):
+# Every line that has options of its own: a command, or one of its verbs.
+LINES = [([c["command"]] + v["verb"].split(), v["options"])
+         for c in COMMANDS.values() for v in c["verbs"]] + \
+    [([c["command"]], c["options"]) for c in COMMANDS.values()]
+
+
+@pytest.mark.parametrize("line, options", LINES,
+                         ids=[" ".join(line) for line, _ in LINES])
+def test_every_option_is_known_and_so_is_what_it_takes(line, options):
     """The law for whoever adds an option: complete.c knows what its argument is
     called."""
-    options = COMMANDS[command]["options"]
-    assert complete(command, "--")[0] == \
+    assert complete(*line, "--")[0] == \
         [f"--{o['name']}" for o in options] + ["--help"]
     for o in options:
-        assert f"--{o['name']}" in complete(command, f"--{o['name']}")[0]
+        assert f"--{o['name']}" in complete(*line, f"--{o['name']}")[0]
         if o["arg"]:
-            told = complete(command, f"--{o['name']}", "")
+            told = complete(*line, f"--{o['name']}", "")
             assert not [t for t in told[1] if "unknown" in t], (o, told)
-            joined = complete(command, f"--{o['name']}=")
+            joined = complete(*line, f"--{o['name']}=")
             assert joined == ([f"--{o['name']}={w}" for w in told[0]], told[1])
             if o["letter"]:
-                assert complete(command, f"-{o['letter']}", "") == told
+                assert complete(*line, f"-{o['letter']}", "") == told
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_operand_is_known(command):
+@pytest.mark.parametrize("line", [line for line, _ in LINES], ids=" ".join)
+def test_every_operand_is_known(line):
     for n in range(1, 5):
-        assert not [t for t in complete(command, *["x"] * n)[1]
+        assert not [t for t in complete(*line, *["x"] * n)[1]
                     if "unknown" in t]
+
+
+def verbs_of(command):
+    return [v["verb"] for v in COMMANDS[command]["verbs"]]
 
 
 def test_kinds_formats_figures_and_verbs():
@@ -66,7 +76,9 @@ def test_kinds_formats_figures_and_verbs():
     assert complete("convert", "--to", "") == (FORMATS, [])
     assert complete("formats", "") == (FORMATS, [])
     assert complete("figures", "") == (FIGURES, [])
-    assert complete("redis", "")[0] == COMMANDS["redis"]["verbs"].split()
+    assert complete("redis", "")[0] == "load dump has add build bench info".split()
+    assert complete("help", "digest", "")[0] == verbs_of("digest")
+    assert complete("digest", "--json", "si") == (["simulate"], [])
     assert complete("dedup", "--verify", "")[0] == ["exact", "estimate", "none"]
 
 

@@ -70,5 +70,5 @@ def test_a_file_is_no_key_of_a_change(f, trouble, bly):
 def test_in_the_shell(bly, f):
     got = bly("shell", "f.bly", stdin="has -\nadd list.txt\nadd -- list.txt\nhas -- list.txt\n")
     assert got.status == 2
-    assert "which keys?" in got.err and "-f list.txt" in got.err
+    assert "no keys are given" in got.err and "-f list.txt" in got.err
     assert got.lines[-1] == "list.txt"

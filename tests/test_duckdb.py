@@ -263,7 +263,7 @@ def test_what_is_no_filter(db):
     fails(db, "SELECT bly_has('a' || chr(0) || 'b', 1)", says="NUL")
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
-    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="no rate")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="not a rate")
     fails(db, "SELECT bly_plan(1000, 0)", says="between 0 and 1")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=0')", says="too little")

@@ -252,7 +252,7 @@ def test_threads_do_not_change_what_comes_out(ok):
     (["--field", "0"], "--field '0'"), (["--field", "x"], "1 is the first"), (["--field", "1x"], "--field '1x'"),
     (["--field", "99999999999999999999"], "--field"), (["--field", "1", "-d", "ab"], "--delimiter 'ab'"),
     (["--field", "1", "-d", "\n"], "--delimiter"), (["--field", "1", "--csv", "a"], "exclude each other"),
-    (["--csv", "0"], "--csv '0'"), (["--csv", "a", "--no-header"], "number of the column"), (["--csv", "a", "-d", '"'], "--delimiter"),
+    (["--csv", "0"], "--csv '0'"), (["--csv", "a", "--no-header"], "column's number"), (["--csv", "a", "-d", '"'], "--delimiter"),
     (["--csv", "a", "-0"], "--csv and --null"), (["--no-header"], "--no-header needs --csv"), (["-d", ","], "--delimiter"),
     (["--jsonl", "/a~2"], "--jsonl"), (["--jsonl", ".".join("a" * 17)], "at most 16"), (["--regex", "(a"], "--regex '(a'"),
 ])

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/gossip_sim.h"
-#include "apps/overlay/gossip_wire.h"
+#include "workbench/sim/gossip_sim.h"
+#include "apps/net/gossip/gossip_wire.h"
 #include "support.h"
 
 #define PEERS 8

@@ -235,14 +235,14 @@ def test_lines_without_a_key(bly, ok):
 
 def test_what_does_not_go_together(trouble):
     (trouble.path / "l").write_text("1\n")
-    trouble("join", "l", says="right: bloomery join LEFT RIGHT")
+    trouble("join", "l", says="usage: bloomery join LEFT RIGHT")
     trouble("join", "-", "-", says="cannot be both")
     trouble("join", "l", "nowhere", says=["nowhere", "No such file"])
     trouble("join", "--type", "outer", "l", "l", says="inner, left, semi or anti")
     trouble("join", "--right", "2", "l", "l", says="--right needs")
     trouble("join", "--serve", "--remote", "x", "l", says="exclude each other")
     trouble("join", "--serve", "l", says="not the request of a join")
-    trouble("join", "-m", "10k", "l", "l", says="1 MB or more")
+    trouble("join", "-m", "10k", "l", "l", says="at least 1 MB")
     trouble("join", "-o", "l", "l", "l", says="l")
     trouble("join", "-k", "generalized", "l", "l", says="only likely")
     (trouble.path / "r").write_text(tsv(wide(1, 9000, 9)))

@@ -23,7 +23,7 @@
 #include <bloomery/inline.h>
 
 #include "core/hash.h"
-#include "core/sums.h"
+#include "core/block_sums.h"
 #include "format/record.h"
 #include "kinds/filter.h"
 

@@ -207,14 +207,14 @@ static void networks_of_text(void **state)
         const char *text, *says;
     } wrong[] = {
         { "", "no node" },
-        { "edge a", "right: edge" },
+        { "edge a", "expected edge" },
         { "edge a b c", "delay" },
         { "edge a b -1", "delay" },
         { "edge a b nan", "delay" },
-        { "edge a b 1 2", "right: edge" },
+        { "edge a b 1 2", "expected edge" },
         { "edge a a", "itself" },
         { "edge a b\nlink b c", "line 2: neither" },
-        { "node a 2 0", "right: node" },
+        { "node a 2 0", "expected node" },
         { "edge a 12345678901234567890123456789012", "31 bytes" },
     };
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {

@@ -15,6 +15,7 @@
 
 #include "core/bits.h"
 #include "core/hash.h"
+#include "tests/provenance.h"
 
 #define TEXT ((bly_keying){ BLY_KEYS_TEXT, BLY_KEYS_FOLDED })
 
@@ -329,50 +330,19 @@ static bly_filter *small(bly_keying keying)
 
 /* ----------------------------------------------- combining provenances */
 
-/* How a filter came by its keys, and what it says of them. Each holds the
- * numbers from `first` on, in a form of its own. */
-typedef struct provenance {
-    const char *name;
-    bly_keying says;
-    enum { NOTHING, TEXTS, INTEGERS } holds;
-    bool keyed; /* by a secret */
-} provenance;
-
-static const provenance provenances[] = {
-    { "nothing yet", { BLY_KEYS_UNKNOWN, 0 }, NOTHING, false },
-    { "texts by bly_add()", { BLY_KEYS_UNKNOWN, 0 }, TEXTS, false },
-    { "integers by bly_add()", { BLY_KEYS_UNKNOWN, 0 }, INTEGERS, false },
-    { "text", { BLY_KEYS_TEXT, 0 }, TEXTS, false },
-    { "no text yet", { BLY_KEYS_TEXT, 0 }, NOTHING, false },
-    { "folded", { BLY_KEYS_TEXT, BLY_KEYS_FOLDED }, TEXTS, false },
-    { "trimmed", { BLY_KEYS_TEXT, BLY_KEYS_TRIMMED }, TEXTS, false },
-    { "bytes", { BLY_KEYS_BYTES, 0 }, TEXTS, false },
-    { "int64", { BLY_KEYS_INT64, 0 }, INTEGERS, false },
-    { "no int64 yet", { BLY_KEYS_INT64, 0 }, NOTHING, false },
-    { "uint64", { BLY_KEYS_UINT64, 0 }, INTEGERS, false },
-    { "keyed text", { BLY_KEYS_TEXT, 0 }, TEXTS, true },
-    { "keyed, unknown", { BLY_KEYS_UNKNOWN, 0 }, INTEGERS, true },
-};
-#define NPROVENANCES (sizeof provenances / sizeof *provenances)
-#define NNUMBERS 8
-
 static bly_filter *of_provenance(const law_row *row, const provenance *p,
                                  uint64_t first)
 {
-    static const unsigned char secret[BLY_SECRET_BYTES] = "sixteen bytes ..";
     bly_spec spec = law_spec(row, 1000);
     bly_filter *f;
     spec.keying = p->says;
-    spec.secret = p->keyed ? secret : NULL;
+    spec.secret = p->keyed ? provenance_secret : NULL;
     if (bly_new(&spec, &f))
         return NULL; /* no kind has all of this */
     for (uint64_t i = first; p->holds && i < first + NNUMBERS; i++) {
-        char text[24];
-        const int n =
-            snprintf(text, sizeof text, "%llu", (unsigned long long)i);
-        const uint64_t le = bly_le64(i);
-        assert_ok(p->holds == TEXTS ? bly_add(f, text, (size_t)n)
-                                    : bly_add(f, &le, sizeof le));
+        char room[24];
+        const bly_bytes key = key_of_provenance(p, i, room);
+        assert_ok(bly_add(f, key.ptr, key.len));
     }
     assert_int_equal(bly_keying_of(f).type, p->says.type);
     return f;

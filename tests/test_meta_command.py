@@ -105,8 +105,8 @@ def test_bad_lines_are_named_and_nothing_is_built(files):
 
 def test_arguments_are_not_called_lines(files):
     err = run(files, "has", "int64-blocked.bly", "7", "x", "y")[2]
-    assert "key 2: 'x'" in err and "2 arguments are no keys; --skip-bad" in err
-    assert "1 argument is no key; left out" in \
+    assert "key 2: 'x'" in err and "2 arguments are not keys; --skip-bad" in err
+    assert "1 argument is not a key; left out" in \
         run(files, "has", "--skip-bad", "int64-blocked.bly", "7", "x")[2]
 
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_noted(files):
             (["--keys", "text", "--form", "red"], "trimmed"),
             (["--keys", "int64", "--form", "folded"], "text"),
             (["--keys", "int64"], "already"),
-            ([], "what is to be noted"), (["a", "b"], "one word"),
+            ([], "nothing to note"), (["a", "b"], "one word"),
             (sum((["--meta", f"n{i}=" + "x" * 1000] for i in range(4)), []),
              "3696")):
         done = subprocess.run([PROGRAM, "note", f, *argv], cwd=files,

@@ -8,7 +8,7 @@
 #include "apps/net/caster.h"
 #include "apps/net/ipv6.h"
 #include "apps/net/seek.h"
-#include "apps/overlay/service.h"
+#include "chord/service.h"
 #include "support.h"
 
 #define PAIRS 40

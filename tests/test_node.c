@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/bytes.h"
-#include "tests/sized.h"
+#include "tests/sized_laws.h"
 
 static const bly_option depth3 = { "depth", "3" };
 static const bly_spec spec = { .items = 100,

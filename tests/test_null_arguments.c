@@ -23,7 +23,7 @@
 #include <bloomery/sketch.h>
 #include <bloomery/views.h>
 
-#include "host/foreign.h"
+#include "host/foreign_host.h"
 
 static bly_filter *f, *g; /* not NULL, and never changed */
 static const bly_spec spec = { .items = 100 };
@@ -1715,7 +1715,7 @@ static void none_is_forgotten(void **unused)
         found += with_status(headers.gl_pathv[i]);
     globfree(&headers);
     found += with_status("src/host/host.h");
-    found += with_status("src/host/foreign.h");
+    found += with_status("src/host/foreign_host.h");
     assert_int_equal(found, COUNT_OF(rows));
 }
 

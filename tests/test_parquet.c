@@ -13,7 +13,7 @@
 #include "foreign/hashes.h"
 #include "foreign/parquet_file.h"
 #include "foreign/sbbf.h"
-#include "tests/sized.h"
+#include "tests/sized_laws.h"
 
 /* ---------------------------------------------------------- split blocks */
 

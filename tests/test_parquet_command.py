@@ -316,7 +316,7 @@ def test_what_add_refuses(trouble, plain):
     refused(TYPES, "--column", "url", says=["has filters", "--replace"])
     refused(plain, "--column", "bo", says=["bo", "BOOLEAN"])
     refused(plain, "--column", "nope", says="no column 'nope'")
-    refused(plain, says="which column?")
+    refused(plain, says="no column is given")
     refused(plain, "--column", "url", "--column", "url", says="twice")
     trouble("parquet", "add", plain, "--column", "url", says="-o OUT")
     trouble("parquet", "add", plain, "-o", plain, "--column", "url", says="plain")

@@ -342,7 +342,7 @@ def test_what_is_wrong_is_said_in_sql(db, shared):
         fails(db, "SELECT %s::bytea::bloomery", bad, state="22P03")
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind", state="22023")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", state="22023", hint="NAME=VALUE")
-    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="no rate", hint="between 0 and 1")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=x')", says="not a rate", hint="between 0 and 1")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr=7')", state="22023")
     fails(db, "SELECT bly_agg(1.5)", says="bly_agg", state="42883")

@@ -264,7 +264,7 @@ def test_columns_of_arrow():
 def test_what_is_no_key():
     f = Filter(100)
     for wrong in (None, 1.5, [], object(), {}, f):
-        with pytest.raises(TypeError, match="is no key; right"):
+        with pytest.raises(TypeError, match="cannot be a key; expected"):
             wrong in f
         with pytest.raises(TypeError):
             f.add(wrong)
@@ -361,7 +361,7 @@ def test_what_the_library_refuses(tmp_path):
     for name in ("items", "fpr", "bits"):  # zero is nobody's wish
         with pytest.raises(ValueError, match=f"{name}=0; right"):
             Filter(**{"items": 10, name: 0})
-    with pytest.raises(TypeError, match="right: Filter.build"):
+    with pytest.raises(TypeError, match="use Filter.build"):
         Filter(10, kind="fuse")
     with pytest.raises(TypeError, match="position"):
         Filter(1, 2, 3)
@@ -380,7 +380,7 @@ def test_what_the_library_refuses(tmp_path):
         Filter(10).save(tmp_path / "file" / "f.bly")
     os.mkfifo(tmp_path / "pipe")  # whoever opened it would wait, and no signal would end that
     for use in (Filter.open, lambda path: Filter.open(path, mapped=False), HyperLogLog.open, Filter(10).save, TopK(3).save):
-        with pytest.raises(OSError, match="a pipe; right"):
+        with pytest.raises(OSError, match="a pipe; use"):
             use(tmp_path / "pipe")
     f = Filter.build(range(1000))
     data = bytearray(f.to_bytes())

@@ -326,7 +326,7 @@ def test_a_name_of_shards_without_cluster_is_hinted_at(ok, trouble, server, at):
     ok("redis", "build", "--cluster", "--shards", "4", "many", *at,
        stdin=lines(1000))
     for verb in ["has", "many", "1"], ["add", "many", "1"], ["info", "many"]:
-        trouble("redis", *verb, *at, says=["many", "right: --cluster"])
+        trouble("redis", *verb, *at, says=["many", "use --cluster"])
     assert "--cluster" not in str(trouble("redis", "has", "none", "1", *at,
                                           says="none"))
     told = ok("redis", "info", "--cluster", "--json", "many", *at).json

@@ -1,6 +1,6 @@
 """Older servers and newer ones: what a server lacks is done without.
 
-The module asks for every function by name (adapters/redis/server.h). Here it is
+The module asks for every function by name (adapters/redis/redis_server.h). Here it is
 loaded through one that hides some of them (redis_less.c), or that has some which
 this server does not.
 """
@@ -17,7 +17,7 @@ CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 pytestmark = [needs_server, pytest.mark.skipif(not CC, reason="no compiler")]
 
 TABLE = re.findall(r"X\((REQUIRED|OPTIONAL), [^,]*, (\w+),",
-                   (ROOT / "adapters/redis/server.h").read_text())
+                   (ROOT / "adapters/redis/redis_server.h").read_text())
 REQUIRED = [name for need, name in TABLE if need == "REQUIRED"]
 OPTIONAL = [name for need, name in TABLE if need == "OPTIONAL"]
 

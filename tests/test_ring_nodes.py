@@ -280,7 +280,7 @@ def test_many_strangers_are_bounded(ring, tmp_path):
 
 
 def test_what_is_wrong_is_said(ring, tmp_path):
-    assert "no address" in run("node", "run", "--listen", "nowhere:x", tmp_path / "s", status=2).err
+    assert "not an address" in run("node", "run", "--listen", "nowhere:x", tmp_path / "s", status=2).err
     assert "--copies" in run("node", "run", "--successors", "2", "--copies", "3", tmp_path / "s", status=2).err
     assert "--vnodes" in run("node", "run", "--vnodes", "65", tmp_path / "s", status=2).err
     assert "--at" in run("node", "get", "x", status=2).err

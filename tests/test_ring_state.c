@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/overlay/names.h"
+#include "apps/node/names.h"
 #include "wire/runtime.h"
-#include "apps/overlay/stored.h"
+#include "chord/chord_record.h"
 #include "io/hex.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "support.h"
 
 /* ------------------------------------------------------------------ the store
@@ -637,12 +637,14 @@ static void minority_refuses(void **state)
      * off: it answers no more. */
     processes[holders[2]].side = 1;
     ticks(10);
+    assert_true(names_alone(&processes[holders[0]].m));
     processes[holders[2]].side = 0;
     assert_int_not_equal(put_name("name", "lost"), 0);
     assert_int_not_equal(read_name("name", value, &counter), 0);
     for (unsigned i = 0; i < 9; i++)
         processes[i].side = 0;
     ticks(12);
+    assert_false(names_alone(&processes[holders[0]].m));
     assert_value("name", "after");
     end_ring();
 }
@@ -694,21 +696,29 @@ static void enough_copies_or_none(void **state)
     start_ring(1);
     assert_int_equal(put_name("name", "one"), 0); /* of one process */
     processes[0].m.least = 2;
-    assert_int_equal(put_name("name", "two"), FRAME_BUSY);
+    assert_int_equal(put_name("name", "two"), FRAME_NOT_SOON);
     assert_value("name", "one");
     end_ring();
     start_ring(5);
     for (unsigned i = 1; i < 5; i++)
         processes[i].up = false;
-    ticks(20);
+    ticks(2); /* perhaps they are only slow */
+    assert_false(names_alone(&processes[0].m));
+    ticks(18);
     assert_int_equal(names_state(&processes[0].m).n, 5); /* no majority */
+    assert_true(names_alone(&processes[0].m));
     for (unsigned i = 0; i < 8; i++) {
         char name[8];
         unsigned holders[3];
         snprintf(name, sizeof name, "n%u", i);
         if (primary_of(0, name, holders) == 0)
-            assert_int_not_equal(put_name(name, "x"), 0);
+            assert_int_equal(put_name(name, "x"), FRAME_NOT_SOON);
     }
+    for (unsigned i = 1; i < 5; i++)
+        processes[i].up = true;
+    ticks(8);
+    assert_false(names_alone(&processes[0].m));
+    assert_int_equal(put_name("name", "x"), 0);
     end_ring();
 }
 

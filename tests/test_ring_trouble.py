@@ -7,6 +7,7 @@ whole again.
 import hashlib
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -19,6 +20,7 @@ import threading
 import pytest
 
 from conftest import BUILD, PATIENCE, PROGRAM, ROOT
+from conftest import run as bly
 from rings import Ring, compare, filled, until
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -120,6 +122,31 @@ def test_a_node_that_stands_still_and_comes_back(ring, tmp_path):
     ring.settle()
     compare(ring, files, tmp_path, at=[still])
     ring.command("get", "file1", at=[still], status=1)
+
+
+def test_what_cannot_be_done_is_said(ring, tmp_path):
+    """By a node that has long been alone at once, however long a client would try; and by a client that has tried for
+    as long as it should, if nodes would try for ever."""
+    path = tmp_path / "file"
+    path.write_bytes(b"text")
+    for evict, wait, why in (("300", "3600000", "too few|fewer copies"), ("3600000", "1500", "")):
+        for _ in range(3):
+            ring.start("--evict", evict)
+        ring.settle()
+        ring.command("put", path)
+        at, *others = ring.nodes
+        for address in others:
+            ring.nodes[address][0].send_signal(signal.SIGSTOP)
+        for verb, what in (("put", path), ("get", "file"), ("rm", "file")):
+            done = bly("node", verb, what, "--at", at, "--wait", wait, "--patience", "250")
+            assert done.status == 2, (verb, done.out)
+            assert re.search(why, done.err), (verb, done.err)
+        for address in others:
+            ring.nodes[address][0].send_signal(signal.SIGCONT)
+        ring.settle()
+        ring.command("put", path)
+        while ring.nodes:
+            ring.kill(next(iter(ring.nodes)))
 
 
 def test_old_state_brings_nothing_back(ring, tmp_path):

@@ -457,7 +457,7 @@ def test_what_cannot_be_meant(archive, trouble):
             (["add", "-K", "key", "/dev/full", "docs"], "/dev/full"),
             (["trapdoor", "-K", "key", "two words"], "one word"),
             (["trapdoor", "-K", "key", ""], "one word"),
-            (["search", "arch", "word"], "no trapdoor"),
+            (["search", "arch", "word"], "not a trapdoor"),
             (["search", "docs", "bly-seal-1:" + "0" * 80], "no index"),
             (["open", "-K", "key", "arch", "../key"], "id"),
             (["open", "-K", "key", "arch", "0" * 32], "0" * 32),

@@ -97,7 +97,7 @@ def test_bad_filters(place, trouble):
                        ("cut.bly", "cut.bly"), (".", "."), ("-", "file")):
         done = script(place, "has x\n", path=path)
         assert done.status == 2 and says in done.err and done.out == ""
-    trouble("shell", says="which filter")
+    trouble("shell", says="no filter is given")
     trouble("shell", "a.bly", "b.bly", says="b.bly")
 
 

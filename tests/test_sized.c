@@ -5,7 +5,7 @@
  * struct that may grow; those of parquet.h are in test_parquet.c.
  */
 #define _GNU_SOURCE
-#include "tests/sized.h"
+#include "tests/sized_laws.h"
 
 #include <unistd.h>
 

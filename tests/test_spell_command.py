@@ -481,7 +481,7 @@ def test_bad_rules_are_named(ok, trouble, aff, says):
 def test_bad_lines_are_named_and_the_rest_used(ok, bly):
     (ok.path / "w.txt").write_bytes(b"good\nb\xffd\nb\x01d\n" + b"x" * 2000 + b"\nfine\n")
     got = bly("spell", "build", "-o", "w.bly", "w.txt")
-    assert got.status == 2 and "w.txt: line 2" in got.err and "line 3" in got.err and "3 lines are no words" in got.err
+    assert got.status == 2 and "w.txt: line 2" in got.err and "line 3" in got.err and "3 lines are not words" in got.err
     assert bly("spell", "check", "w.bly", stdin="good fine\n").status == 1
     got = bly("spell", "build", "-o", "v.bly", "--skip-bad", "w.txt")
     assert got.status == 0 and "3 lines" in got.err
@@ -500,7 +500,7 @@ def test_what_does_not_go_together(ok, trouble, bly):
     trouble("spell", "build", "-o", "x.bly", "nowhere", says=("nowhere",))
     trouble("spell", "build", "-o", "x.bly", stdin="", says=("no words",))
     trouble("spell", "build", "-o", "x.bly", "-k", "generalized", "w.txt", says=("only likely",))
-    trouble("spell", "check", says=("which filter",))
+    trouble("spell", "check", says=("no filter is given",))
     trouble("spell", "check", "w.bly", "--suggest", says=("--list",))
     trouble("spell", "check", "w.bly", "--list", "w.txt", says=("--suggest",))
     trouble("spell", "check", "w.bly", "--latex", "--markdown", says=("not both",))

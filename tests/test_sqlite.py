@@ -187,8 +187,8 @@ def test_what_is_no_filter(db, ok, tmp_path):
     fails(db, "SELECT bly_agg(1, 'nokind')", says="nokind")
     fails(db, "SELECT bly_agg(1, 'blocked', 'fpr')", says="NAME=VALUE")
     for what in ("fpr=x", "fpr=-1"):
-        fails(db, "SELECT bly_agg(1, 'blocked', ?)", what, says=f"{what} is no rate; right: a number between")
-    fails(db, "SELECT bly_agg(1, 'blocked', 'items=1.5')", says="items=1.5 is no whole number")
+        fails(db, "SELECT bly_agg(1, 'blocked', ?)", what, says=f"{what} is not a rate; expected a number between")
+    fails(db, "SELECT bly_agg(1, 'blocked', 'items=1.5')", says="items=1.5 is not a whole number")
     fails(db, "SELECT bly_agg(1, 'blocked', 'nonsense=3')", says="nonsense")
     for nothing in ("fpr=0", "items=0", "bits=0"):
         fails(db, "SELECT bly_agg(1, 'blocked', ?)", nothing, says="too little")
@@ -257,7 +257,7 @@ def test_a_table_takes_keys_and_answers(db):
     fails(db, "DELETE FROM seen WHERE key = 'key-1'", says="cannot take a key out")
     for bad in ("items=none", "kind=fuse, items=10", "kind=none", "fpr=2, items=10"):
         fails(db, f"CREATE VIRTUAL TABLE bad USING bloomery({bad})", says="bloomery")
-    fails(db, "CREATE VIRTUAL TABLE bad USING bloomery(kind=fuse)", says="right: a kind that can add")
+    fails(db, "CREATE VIRTUAL TABLE bad USING bloomery(kind=fuse)", says="use a kind that can add")
     db.execute("ALTER TABLE seen RENAME TO known")
     assert one(db, "SELECT count(*) FROM known WHERE key = 'key-1'") == 1
     db.execute("DROP TABLE known")

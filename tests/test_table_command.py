@@ -111,7 +111,7 @@ def test_what_does_not_go_together(trouble):
     (trouble.path / "db").mkdir()
     (trouble.path / "x.blt").write_text("no table, but as long as one" * 9)
     (trouble.path / "short.blt").write_text("x")
-    trouble("table", "build", says="right: -o FILE.blt")
+    trouble("table", "build", says="use -o FILE.blt")
     trouble("table", "get", "nowhere", "k", says="No such file")
     trouble("table", "get", "x.blt", "k", says="not a table")
     trouble("table", "verify", "short.blt", says="not a table")

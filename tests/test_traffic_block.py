@@ -189,7 +189,7 @@ def test_wrong_uses(trouble, ok, bly, tmp_path):
     path = capture(tmp_path / "c", packets(["10.0.0.1"]))
     ok("traffic", "block", "-o", "l.bly", "l")
     ok("build", "-o", "other.bly", "l")
-    trouble("traffic", "block", "other.bly", path, says="no list of prefixes")
+    trouble("traffic", "block", "other.bly", path, says="not a list of prefixes")
     trouble("traffic", "block", "--into", "other.bly", "l", says="no list")
     trouble("traffic", "block", "l.bly", says="CAPTURE")
     trouble("traffic", "block", "-o", "x.bly", says="no lists")

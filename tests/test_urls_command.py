@@ -311,10 +311,10 @@ def test_bad_lines_are_named_and_the_rest_is_used(bly, ok):
     lines = got.err.splitlines()
     assert lines[0].startswith("bloomery: urls: list: line 2: ")
     assert lines[1].startswith("bloomery: urls: list: line 3: ")
-    assert len(lines) == 11 and "22 lines are no entries" in lines[-1]
+    assert len(lines) == 11 and "22 lines are not entries" in lines[-1]
     assert ok("urls", "has", "l.bly", "a.last.example", "good.example").out
     got = ok("urls", "build", "--domains", "--skip-bad", "-o", "l.bly", "list")
-    assert "22 lines are no entries; left out" in got.err
+    assert "22 lines are not entries; left out" in got.err
     got = bly("urls", "has", "l.bly", stdin="a b\ngood.example\n")
     assert got.status == 2 and got.lines == ["good.example"]
     assert "line 1: not a name" in got.err

@@ -22,7 +22,7 @@ export const words = {
     alikeLead: "How alike are two texts? They are cut into shingles, and the share of components in which two small sketches agree tells how alike they are.",
     textA: "First text", textB: "Second text", shingle: "Shingles of", wordsU: "words", charsU: "characters", components: "components", exactly: "Exactly: {0} of {1} different shingles are in both, J = {2}", estimated: "By sketches of {0} components: {1} agree, J ≈ {2} ± {3}", agree: "Components that agree", 
     ring: "A Chord ring", ringLead: "Members own the ids up to their own. A lookup jumps along fingers, each at least half of the remaining way.", members: "Members", from: "Asked by", find: "Looks up", bits: "Bits", path: "{0} asks for {1}: {2}; {3} owns it.", fingers: "Fingers of {0}: {1}",
-    tooMany: "{0} keys are too many for a page; right: 1 to {1}",
+    tooMany: "{0} keys are too many for a page; at most {1}",
     nosimd: "This browser has no SIMD for WebAssembly: everything works, batches a little slower.", nowasm: "This browser cannot run WebAssembly: {0}", memoryOut: "out of memory", workerLost: "The worker ended ({0}). It is started anew; the page goes on.",
   },
   de: {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "wire/runtime.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 static bool call_why(struct caller *c, const char *what, int error)
 {

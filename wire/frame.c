@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 /* ---------------------------------------------------------------- CRC-32C */
 

@@ -91,8 +91,7 @@ static int listen_on(const char *where)
     if (n >= sizeof host || !port[0] ||
         strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 ||
         atoi(port) > 65535) {
-        fail("--listen '%s': not ADDRESS:PORT (right: 127.0.0.1:3129, "
-             "[::1]:3129)",
+        fail("--listen '%s': not ADDRESS:PORT (try 127.0.0.1:3129, [::1]:3129)",
              where);
         return -1;
     }

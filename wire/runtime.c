@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "report/say.h"
 
 #define LINE_FIRST 4096

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/hex.h"
 #include "io/new_file.h"
@@ -62,7 +62,7 @@ bool secure_read(const char *path, struct secure_secret *out)
                      "hexadecimal digits; bloomery node key makes one",
                      path, 2 * SECURE_SECRET);
     if (open_to_all)
-        warn("%s: others may read this secret; right: chmod 600", path);
+        warn("%s: others may read this secret; chmod it to 600", path);
     return true;
 #endif
 }
@@ -114,7 +114,7 @@ const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
     if (hello[7] != (s->on ? '2' : '0'))
         return hello[7] == '1' ? "it runs an earlier version of this program"
                : s->on         ? "its ring has no secret, and this one has"
-                       : "its ring has a secret; right: --key-file FILE";
+                               : "its ring has a secret; use --key-file FILE";
     s->ready = !s->on;
 #ifdef BLY_SODIUM
     if (s->on) {

@@ -1,7 +1,7 @@
 /*
  * figure_chord.c - the Chord ring, simulated: hops, loads, failures, churn
  *
- * The protocol is that of bloomery node (apps/overlay/chord.h), in simulated
+ * The protocol is that of bloomery node (chord/chord.h), in simulated
  * time; expected values are those of the papers and of an independent
  * simulation.
  */
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/overlay/chord_schedule.h"
-#include "apps/overlay/chord_sim.h"
-#include "apps/overlay/placing.h"
+#include "workbench/sim/chord_schedule.h"
+#include "workbench/sim/chord_sim.h"
+#include "apps/ring/placing.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 

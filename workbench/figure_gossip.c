@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "apps/overlay/gossip_sim.h"
+#include "workbench/sim/gossip_sim.h"
 #include "workbench/figure.h"
 
 static void net_gossip_run(struct figure_run *run)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
-#include "io/sums.h"
+#include "base/byte_order.h"
+#include "io/digests.h"
 #include "workbench/figure.h"
 
 /* --------------------------------------------------------------- passwords */

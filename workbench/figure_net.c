@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/net/experiment.h"
+#include "workbench/sim/experiment.h"
 #include "apps/net/marks.h"
 #include "apps/net/sliced.h"
 #include "workbench/figure.h"

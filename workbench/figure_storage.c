@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/table/sorted_table.h"
+#include "apps/table/table_file.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 

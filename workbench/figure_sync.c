@@ -9,7 +9,7 @@
 
 #include "apps/sync/isect.h"
 #include "apps/sync/client.h"
-#include "apps/sync/server.h"
+#include "apps/sync/sync_server.h"
 #include "workbench/figure.h"
 
 static bool out_of_memory(struct figure_run *run)

@@ -4,7 +4,7 @@
 #ifndef BLY_NET_PICTURE_H
 #define BLY_NET_PICTURE_H
 
-#include "apps/net/experiment.h"
+#include "workbench/sim/experiment.h"
 
 /* More nodes than that are not drawn. */
 #define NET_PICTURE_NODES 5000

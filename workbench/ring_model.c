@@ -25,7 +25,7 @@ bool ring_model(struct ring_model *m, unsigned bits, const uint64_t *ids,
     qsort(m->ids, n, sizeof m->ids[0], id_order);
     for (size_t i = 0; i < n; i++) {
         if (bits < 64 && m->ids[i] >> bits)
-            return !fail("%llu has more than %u bits; right: --bits",
+            return !fail("%llu has more than %u bits; raise --bits",
                          (unsigned long long)m->ids[i], bits);
         if (i && m->ids[i] == m->ids[i - 1])
             return !fail("%llu is there twice", (unsigned long long)m->ids[i]);

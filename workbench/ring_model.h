@@ -8,7 +8,7 @@
 #ifndef BLY_RING_MODEL_H
 #define BLY_RING_MODEL_H
 
-#include "apps/overlay/chord.h"
+#include "chord/chord.h"
 
 #define RING_MOST 512 /* members that are drawn */
 

@@ -25,7 +25,7 @@
 #ifndef BLY_CUDA_BLOCKED_H
 #define BLY_CUDA_BLOCKED_H
 
-#include "keys.h"
+#include "cuda_keys.h"
 
 /* Lanes l and l ^ step exchange what belongs to the other: of x, a row of items
  * of `bits` bits, a lane has the items whose number agrees with its own in all

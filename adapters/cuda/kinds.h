@@ -8,7 +8,7 @@
 #ifndef BLY_CUDA_KINDS_H
 #define BLY_CUDA_KINDS_H
 
-#include "keys.h"
+#include "cuda_keys.h"
 
 /* A kernel that asks: VIEW and HAS are the view and its function. */
 #define ASKING(name, VIEW, HAS)                                         \

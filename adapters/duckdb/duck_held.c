@@ -206,7 +206,7 @@ const char *site_may_open(duck_info info, const char *path)
     const struct site *const site = site_of(info);
     if (!site)
         return "this version of DuckDB does not tell which files may be "
-               "opened; right: a value, as of read_blob()";
+               "opened; pass a value, such as that of read_blob()";
     const char *bad = sql_no_pipe(path); /* DuckDB would open it */
     if (bad)
         return bad;

@@ -62,10 +62,9 @@ size_t column_run(const struct column *c, size_t from, size_t nrows)
 static const char *no_key(int type)
 {
     return type == DUCK_FLOAT || type == DUCK_DOUBLE || type == DUCK_DECIMAL
-               ? "a real number has no hash; right: CAST it to BIGINT or "
-                 "VARCHAR"
-               : "a value of this type has no hash; right: CAST it to VARCHAR, "
-                 "BIGINT or BLOB";
+               ? "a real number has no hash; CAST it to BIGINT or VARCHAR"
+               : "a value of this type has no hash; CAST it to VARCHAR, BIGINT "
+                 "or BLOB";
 }
 
 /* The type that keys of a column have; UNKNOWN: none. */

@@ -172,7 +172,7 @@ const char *states_many(void *const *states, size_t n, bool *many)
     close(to[0]);
     close(to[1]);
     return differ ? "this build of DuckDB does not tell groups from windows; "
-                    "right: one group per statement, by WHERE, or a build "
+                    "make one group per statement, by WHERE, or use a build "
                     "with an allocator that can be asked, such as npm's"
                   : NULL;
 }

@@ -217,17 +217,17 @@ static const char *policy_size(struct policy *p, const bly_leveldb_spec *spec)
 {
     const double fpr = spec->fpr ? spec->fpr : POLICY_FPR;
     if (spec->fpr && spec->bits_per_key)
-        return "a rate and bits per key; right: one of them";
+        return "a rate and bits per key; give one of them";
     if (!(spec->bits_per_key >= 0 && spec->bits_per_key <= 1000))
         return WRONG(
-            "%g bits per key; right: 1 to 1000, 15 at most for " POLICY_FEW,
+            "%g bits per key; expected 1 to 1000, 15 at most for " POLICY_FEW,
             spec->bits_per_key);
     if (!(fpr > 0 && fpr < 1))
-        return WRONG("a rate of %g; right: between 0 and 1", fpr);
+        return WRONG("a rate of %g; expected one between 0 and 1", fpr);
     p->bits = spec->bits_per_key;
     if (p->few && !p->bits) {
         if (fpr < 0x1p-15)
-            return WRONG("a rate of %g; right: 3.1e-5 or more for " POLICY_FEW
+            return WRONG("a rate of %g; expected 3.1e-5 or more for " POLICY_FEW
                          ", or another kind",
                          fpr);
         p->bits = bly_few_bits(fpr);

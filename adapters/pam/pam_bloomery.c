@@ -33,7 +33,7 @@
 
 #include <bloomery.h>
 
-#include "apps/passwords/hash.h"
+#include "apps/passwords/password_hash.h"
 #include "io/hex.h"
 
 #define RETRY_MOST 100
@@ -81,7 +81,7 @@ static bool options_read(pam_handle_t *pamh, int argc, const char **argv,
             char *end;
             const unsigned long n = strtoul(value, &end, 10);
             if (*end || n < 1 || n > RETRY_MOST) {
-                pam_syslog(pamh, LOG_ERR, "%s: right: retry=1 to retry=%d",
+                pam_syslog(pamh, LOG_ERR, "%s: expected retry=1 to retry=%d",
                            argv[i], RETRY_MOST);
                 return false;
             }
@@ -122,9 +122,9 @@ static int open_trusted(pam_handle_t *pamh, const char *path, bool secret)
     else if (st.st_mode & S_IWGRP)
         wrong = "its group can write to it; use chmod g-w";
     else if (st.st_uid != 0 && st.st_uid != geteuid())
-        wrong = "it belongs to another user; right: chown root";
+        wrong = "it belongs to another user; chown it to root";
     else if (secret && (st.st_mode & (S_IRGRP | S_IROTH)))
-        wrong = "others can read it; right: chmod 600";
+        wrong = "others can read it; chmod it to 600";
     if (!wrong)
         return fd;
     pam_syslog(pamh, LOG_ERR, "%s: %s", path, wrong);
@@ -201,9 +201,10 @@ static bly_filter *filter_from(pam_handle_t *pamh, const struct pam_args *args,
             if (strlen(password_hashes[*which].name) == name.len &&
                 memcmp(password_hashes[*which].name, name.ptr, name.len) == 0)
                 return f;
-    pam_syslog(pamh, LOG_ERR,
-               "%s: not a filter of passwords; right: bloomery passwords build",
-               args->filter);
+    pam_syslog(
+        pamh, LOG_ERR,
+        "%s: not a filter of passwords; bloomery passwords build makes one",
+        args->filter);
     bly_free(f);
     return NULL;
 }

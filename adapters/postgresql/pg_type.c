@@ -91,19 +91,24 @@ static int sqlstate_of(bly_status st)
     }
 }
 
-/* What would be right is a hint here. */
+/* What a message says behind its last semicolon is what to do: a hint, which is
+ * a sentence here, unless it begins with a name. */
 void pgb_check(const char *bad)
 {
-    static const char right[] = "; right: ";
     if (!bad)
         return;
     const bly_status st = sql_status();
-    const char *const hint = strstr(bad, right);
-    const int len = hint ? (int)(hint - bad) : (int)strlen(bad);
+    const char *hint = strrchr(bad, ';');
+    hint = hint && hint[1] == ' ' && hint[2] ? hint + 2 : NULL;
+    const int len = hint ? (int)(hint - 2 - bad) : (int)strlen(bad);
+    const bool word =
+        hint && strchr(" ,:", hint[strspn(hint, "abcdefghijklmnopqrstuvwxyz")]);
     CHECK_FOR_INTERRUPTS();
-    ereport(ERROR,
-            (errcode(sqlstate_of(st)), errmsg("bloomery: %.*s", len, bad),
-             hint ? errhint("Right: %s.", hint + sizeof right - 1) : 0));
+    ereport(
+        ERROR,
+        (errcode(sqlstate_of(st)), errmsg("bloomery: %.*s", len, bad),
+         hint ? errhint("%c%s.", word ? hint[0] - 'a' + 'A' : hint[0], hint + 1)
+              : 0));
 }
 
 bool pgb_wait(void *ctx, const char *path, uint64_t ms)

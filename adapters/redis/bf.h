@@ -5,7 +5,7 @@
 #define BLY_REDIS_BF_H
 
 #include "adapters/redis/config.h"
-#include "adapters/redis/value.h"
+#include "adapters/redis/redis_value.h"
 
 /* The formats of the two types: of RedisBloom, and of valkey-bloom. */
 #define BF_REDIS "redisbloom"

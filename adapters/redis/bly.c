@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "adapters/redis/config.h"
-#include "adapters/redis/secret.h"
+#include "adapters/redis/redis_secret.h"
 
 enum { BLY_LIMIT, NSETTINGS };
 

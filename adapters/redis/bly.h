@@ -4,7 +4,7 @@
 #ifndef BLY_REDIS_BLY_H
 #define BLY_REDIS_BLY_H
 
-#include "adapters/redis/module.h"
+#include "adapters/redis/redis_module.h"
 
 /* A file, and how many of its bytes are here. */
 typedef struct held_file {

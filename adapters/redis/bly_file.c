@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "adapters/redis/bly.h"
-#include "adapters/redis/secret.h"
+#include "adapters/redis/redis_secret.h"
 
 #define BLY_TYPE "bloomery-"
 #define BLY_ENCODING 0

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "adapters/redis/bly.h"
-#include "adapters/redis/secret.h"
+#include "adapters/redis/redis_secret.h"
 
 /* Bytes of a file that is read at once. Coded at its best that is 16 MB of
  * filter: some 10 ms. */

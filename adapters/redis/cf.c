@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "adapters/redis/config.h"
-#include "adapters/redis/value.h"
+#include "adapters/redis/redis_value.h"
 
 #define CF_FORMAT "rediscuckoo"
 #define CF_ENCODING 4

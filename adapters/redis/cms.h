@@ -4,7 +4,7 @@
 #ifndef BLY_REDIS_CMS_H
 #define BLY_REDIS_CMS_H
 
-#include "adapters/redis/value.h"
+#include "adapters/redis/redis_value.h"
 
 #define CMS_MISSING "CMS: key does not exist"
 

@@ -8,7 +8,7 @@
 #ifndef BLY_REDIS_CONFIG_H
 #define BLY_REDIS_CONFIG_H
 
-#include "adapters/redis/module.h"
+#include "adapters/redis/redis_module.h"
 
 typedef struct setting {
     const char *name;

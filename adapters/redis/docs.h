@@ -4,7 +4,7 @@
 #ifndef BLY_REDIS_DOCS_H
 #define BLY_REDIS_DOCS_H
 
-#include "adapters/redis/module.h"
+#include "adapters/redis/redis_module.h"
 
 /* Tell the server what it may say about a command. SERVER_OK, also on servers
  * that do not want to know. */

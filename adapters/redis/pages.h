@@ -13,7 +13,7 @@
 #ifndef BLY_REDIS_PAGES_H
 #define BLY_REDIS_PAGES_H
 
-#include "adapters/redis/value.h"
+#include "adapters/redis/redis_value.h"
 
 /* So many items of f were added or asked for. */
 void pages_asked(server_ctx *ctx, const bly_foreign *f, size_t nitems);

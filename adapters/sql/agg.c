@@ -21,7 +21,7 @@
 
 static const char *keys_two_types(bly_key_type a, bly_key_type b)
 {
-    return sql_wrong("keys of two types, %s and %s; right: CAST all to one",
+    return sql_wrong("keys of two types, %s and %s; CAST all to one",
                      bly_key_type_name(a), bly_key_type_name(b));
 }
 
@@ -307,8 +307,7 @@ const char *sql_topk_add(bly_topk **t, int64_t k, const bly_mem *mem,
     char digits[24];
     bly_bytes text = key->bytes;
     if (key->type == BLY_KEYS_BYTES)
-        return sql_wrong("a list of blobs cannot be read; right: CAST them to "
-                         "TEXT");
+        return sql_wrong("a list of blobs cannot be read; CAST them to TEXT");
     if (k < 1)
         return sql_wrong("a list of fewer than one key");
     if (!*t) {

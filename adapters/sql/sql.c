@@ -48,8 +48,8 @@ const char *sql_failed(int error, const char *path)
 
 const char *sql_too_large(uint64_t nbytes)
 {
-    sql_wrong("a filter of %llu bytes is too large for a value; right: a file, "
-              "made by bloomery build and asked by its path",
+    sql_wrong("a filter of %llu bytes is too large for a value; make a file "
+              "with bloomery build and pass its path",
               (unsigned long long)nbytes);
     status = BLY_ERANGE;
     return wrong;
@@ -66,9 +66,9 @@ static const char *option_take(struct sql_spec *s, char *word)
 {
     char *const equals = strchr(word, '=');
     if (!equals)
-        return sql_wrong("'%.40s' is no option; right: NAME=VALUE, such as "
-                         "fpr=0.001",
-                         word);
+        return sql_wrong(
+            "'%.40s' is not an option; expected NAME=VALUE, such as fpr=0.001",
+            word);
     *equals = '\0';
     const char *const value = equals + 1;
     bool ok = true;
@@ -87,7 +87,7 @@ static const char *option_take(struct sql_spec *s, char *word)
     else if (strcmp(word, "compact") == 0 && strcmp(value, "no") == 0)
         s->compact = false;
     else if (strcmp(word, "compact") == 0)
-        return sql_wrong("compact=%.40s; right: compact=yes or compact=no",
+        return sql_wrong("compact=%.40s: expected compact=yes or compact=no",
                          value);
     else if (s->spec.noptions == SQL_OPTIONS)
         return sql_wrong("more than %d options", SQL_OPTIONS);
@@ -95,19 +95,19 @@ static const char *option_take(struct sql_spec *s, char *word)
         s->options[s->spec.noptions++] = (bly_option){ word, value };
     if (!ok)
         return sql_wrong(strcmp(word, "fpr") == 0
-                             ? "%s=%.40s is no rate; right: a number between 0 "
-                               "and 1, such as 0.001 or 1%%"
-                             : "%s=%.40s is no whole number; right: one such "
-                               "as 5000 or 10M",
+                             ? "%s=%.40s is not a rate; expected a number "
+                               "between 0 and 1, such as 0.001 or 1%%"
+                             : "%s=%.40s is not a whole number; expected one "
+                               "such as 5000 or 10M",
                          word, value);
     /* To the library zero is "choose for me", which nobody means who says it.
      */
     if ((strcmp(word, "items") == 0 && !s->spec.items) ||
         (strcmp(word, "bits") == 0 && !s->spec.bits) ||
         (strcmp(word, "fpr") == 0 && !(s->spec.fpr > 0)))
-        return sql_wrong("%s=%.40s is too little; right: leave it out, and it "
-                         "is chosen",
-                         word, value);
+        return sql_wrong(
+            "%s=%.40s is too little; leave it out, and it is chosen", word,
+            value);
     return NULL;
 }
 
@@ -340,7 +340,7 @@ const char *sql_plan(uint64_t items, const double *fpr, const char *kind,
                             .items = items,
                             .fpr = fpr ? *fpr : 0 };
     if (items == 0)
-        return sql_wrong("a plan for no keys; right: how many there will be");
+        return sql_wrong("a plan for no keys; say how many there will be");
     if (fpr && *fpr == 0) /* to the library that is "choose for me" */
         return sql_wrong("a rate is between 0 and 1, not 0");
     if (bly_plan(&spec, &p))

@@ -166,9 +166,8 @@ const char *sql_value_unite(struct sql_value *dst, bly_bytes bytes,
                             const bly_access *limits);
 
 /* What bly_has() says of a sketch. */
-#define SQL_SKETCH_ASKED                                                  \
-    "a sketch cannot be asked for keys; right: bly_info() tells what it " \
-    "knows"
+#define SQL_SKETCH_ASKED \
+    "a sketch cannot be asked for keys; bly_info() tells what it knows"
 
 /* How many bytes it is, and these. */
 uint64_t sql_value_bytes(const struct sql_value *v);

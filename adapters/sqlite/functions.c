@@ -321,7 +321,7 @@ static void fn_plan(sqlite3_context *ctx, int n, sqlite3_value **argv)
     if (is_null(argv[0]))
         return;
     if (!is_number(argv[0]) || (rated && !is_number(argv[1])))
-        bad = "right: bly_plan(number of keys, rate, 'kind')";
+        bad = "expected bly_plan(number of keys, rate, 'kind')";
     else if (sqlite3_value_double(argv[0]) < 0)
         bad = "a plan for fewer than no keys";
     else
@@ -385,7 +385,7 @@ static void fn_save(sqlite3_context *ctx, int n, sqlite3_value **argv)
         return;
     if (sqlite3_value_type(argv[0]) != SQLITE_BLOB ||
         sqlite3_value_type(argv[1]) != SQLITE_TEXT) {
-        result_wrong(ctx, "right: bly_save(filter, path)");
+        result_wrong(ctx, "expected bly_save(filter, path)");
         return;
     }
     const void *const bytes = sqlite3_value_blob(argv[0]);

@@ -79,7 +79,7 @@ static inline const char *key_of(sqlite3_value *value, struct sql_key *key)
         key->bytes.ptr = sqlite3_value_blob(value);
         break;
     case SQLITE_FLOAT:
-        return "a real number has no hash; right: CAST it to INTEGER or TEXT";
+        return "a real number has no hash; CAST it to INTEGER or TEXT";
     default:
         key->type = BLY_KEYS_UNKNOWN;
         return NULL;

@@ -20,7 +20,7 @@
 
 #include "apps/basket/basket.h"
 #include "io/input.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 #include "report/out.h"
 #include "report/say.h"
 

@@ -209,8 +209,8 @@ static bool targets_differ(struct dedup_job *job, struct target *all, size_t n)
     for (size_t i = 1; i < n; i++)
         if (strcmp(all[i - 1].path, all[i].path) == 0)
             return dedup_fail(job,
-                              "%s: both %s and %s would be written there; "
-                              "right: -o FILE for all, or a run for each",
+                              "%s: both %s and %s would be written there; use "
+                              "-o FILE for all, or a run for each",
                               all[i].path, all[i - 1].name, all[i].name);
     /* What is written replaces what is there: that must be no input. */
     qsort(all, n, sizeof *all, by_file);
@@ -220,10 +220,10 @@ static bool targets_differ(struct dedup_job *job, struct target *all, size_t n)
         const struct target *const input =
             at.there ? bsearch(&at, all, n, sizeof *all, by_file) : NULL;
         if (input)
-            return dedup_fail(job,
-                              "%s: would be written over the input %s; right: "
-                              "another folder",
-                              all[i].path, input->name);
+            return dedup_fail(
+                job,
+                "%s: would be written over the input %s; name another folder",
+                all[i].path, input->name);
     }
     return true;
 }

@@ -17,6 +17,8 @@
  */
 #include "apps/dedup/crowd.h"
 
+#include "base/table.h"
+
 static uint32_t tag_of(uint32_t position, uint32_t value)
 {
     uint64_t x = ((uint64_t)position << 32 | value) + 1;
@@ -26,9 +28,11 @@ static uint32_t tag_of(uint32_t position, uint32_t value)
     return (uint32_t)(x >> 32);
 }
 
+/* The tag decides which list it is, so it is the same in every run; where the
+ * list stands is no affair of those who write the pages. */
 static uint64_t slot_of(uint32_t tag, uint64_t nslots)
 {
-    return (tag * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (nslots - 1);
+    return table_hash(&tag, sizeof tag) & (nslots - 1);
 }
 
 static bool crowd_grow(struct crowd *c)

@@ -4,7 +4,7 @@
 #ifndef BLY_CROWD_H
 #define BLY_CROWD_H
 
-#include "apps/dedup/store.h"
+#include "apps/dedup/dedup_store.h"
 
 #define CROWD_LIST 8 /* documents under one value; with more it is common */
 #define CROWD_OWN 16 /* values that a document is listed under */

@@ -20,7 +20,7 @@
 #define BLY_DEDUP_H
 
 #include "apps/dedup/options.h"
-#include "apps/dedup/store.h"
+#include "apps/dedup/dedup_store.h"
 #include "io/ordered.h"
 
 #define DEDUP_MAX_DOCS UINT32_MAX

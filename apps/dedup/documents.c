@@ -50,8 +50,8 @@ bool dedup_no_room(struct dedup_job *job, const char *what)
     if (error == ENOENT || error == ENOTDIR || error == EACCES ||
         error == EROFS)
         return dedup_fail(job,
-                          "%s: no file for %s can be made there: %s; right: a "
-                          "folder that can be written to, by --work%s",
+                          "%s: no file for %s can be made there: %s; name a "
+                          "folder that can be written to with --work%s",
                           job->opt->folder, what, strerror(error),
                           job->opt->work ? "" : " or TMPDIR");
     return dedup_fail(job, "no room for %s: %s%s%s", what, strerror(error),

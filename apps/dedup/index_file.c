@@ -23,7 +23,7 @@
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 static const unsigned char magic[8] = {
     0x89, 'B', 'L', 'Y', 'D', 'I', '1', '\n'

@@ -224,16 +224,15 @@ static bool open_ours(struct dedup_job *job, struct dedup_journal *j,
         return dedup_fail(job, "%s: %s", j->path, strerror(errno));
     if (j->fd < 0 || fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return dedup_fail(job,
-                          "%s: not a regular file; right: an empty folder for "
-                          "--work, or that of an earlier run",
+                          "%s: not a regular file; give --work an empty "
+                          "folder, or that of an earlier run",
                           j->path);
     j->size = (uint64_t)st.st_size;
     if (j->size && (!read_whole(j->fd, words, 2 * sizeof *words) ||
                     words[0] != JOURNAL_MAGIC))
         return dedup_fail(job,
-                          "%s: not written by dedup, and left as it is; right: "
-                          "an empty folder for --work, or that of an earlier "
-                          "run",
+                          "%s: not written by dedup, and left as it is; give "
+                          "--work an empty folder, or that of an earlier run",
                           j->path);
     return true;
 }
@@ -274,14 +273,14 @@ bool dedup_work_open(struct dedup_job *job)
         return dedup_fail(job, "--work %s", bly_error());
     const int fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return dedup_fail(job, "--work %s: %s; right: a folder", work,
+        return dedup_fail(job, "--work %s: %s; expected a folder", work,
                           strerror(errno));
     job->work_fd = fd;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return dedup_fail(job,
-                          "--work %s: another run uses it; right: a folder "
-                          "for each run",
-                          work);
+        return dedup_fail(
+            job,
+            "--work %s: another run uses it; give each run a folder of its own",
+            work);
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof work_names / sizeof *work_names; i++) {
         struct dedup_journal j = { 0 };

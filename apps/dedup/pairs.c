@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "apps/dedup/dedup.h"
+#include "base/table.h"
 
 double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b)
 {
@@ -18,10 +19,8 @@ double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b)
 
 static size_t pair_slot(uint32_t a, uint32_t b, size_t nslots)
 {
-    uint64_t h = ((uint64_t)a << 32 | b) * UINT64_C(0x9E3779B97F4A7C15);
-    h ^= h >> 32;
-    h *= UINT64_C(0xD6E8FEB86659FD93);
-    return (size_t)(h >> 32) & (nslots - 1);
+    const uint64_t both = (uint64_t)a << 32 | b;
+    return (size_t)table_hash(&both, sizeof both) & (nslots - 1);
 }
 
 static bool pairs_grow(struct dedup_job *job, struct dedup_pairs *p)

@@ -12,7 +12,7 @@
 
 #include "apps/digest/jobs.h"
 #include "apps/digest/late_curl.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/paths.h"
 #include "report/say.h"
 
@@ -200,7 +200,7 @@ static int get_save(const struct digest_copy *copy, const char *path)
 int digest_get(const struct digest_args *args, struct list *operands)
 {
     if (operands->n > 1)
-        return fail("one digest at a time; right: bloomery digest get "
+        return fail("one digest at a time; usage: bloomery digest get "
                     "HOST:PORT -o FILE");
     if (args->output && !output_works(args->output, args->json))
         return TROUBLE;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "apps/digest/digest.h"
-#include "io/foreign.h"
+#include "io/foreign_files.h"
 
 #define DIGEST_PATH "/squid-internal-periodic/store_digest"
 #define DIGEST_HEADER 128
@@ -25,8 +25,7 @@ struct digest_args {
     uint64_t connections, per_address, request_time, answer_time;
     /* of the replay */
     uint64_t proxies, cache, documents, requests, seed;
-    double warmup;
-    const char *zipf;
+    double warmup, zipf;
 };
 
 /* A verb: `bloomery digest VERB OPERANDS`. */
@@ -153,7 +152,7 @@ void digest_tell_serving(const struct digest_args *args, const char *source,
                          const char *url, uint64_t port);
 void digest_tell_served(const struct digest_args *args, uint64_t nrequests,
                         uint64_t ndigests);
-extern const struct report digest_reports[];
-extern const struct field simulated_fields[]; /* simulate.c */
+extern const struct field got_fields[], digest_built_fields[], asked_fields[];
+extern const struct field serving_fields[], served_fields[], simulated_fields[];
 
 #endif

@@ -69,8 +69,8 @@ int digest_relay(const struct digest_args *args, struct list *operands)
     struct digest_copy first = { 0 };
     bool idle;
     if (operands->n > 1)
-        return fail("one digest at a time; right: bloomery digest relay "
-                    "HOST:PORT");
+        return fail(
+            "one digest at a time; usage: bloomery digest relay HOST:PORT");
     char *const url = digest_url(operands->at[0]);
     if (!url)
         return fail("out of memory");

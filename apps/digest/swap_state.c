@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "apps/digest/digest.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define SWAP_KEY 52
 enum { SWAP_ADDED = 1, SWAP_DELETED = 2, SWAP_START = 3 };

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "apps/join/held.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 
 #define SEGMENT_BYTES ((size_t)256 * 1024)
 

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/join/joining.h"
+#include "apps/join/join_state.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
@@ -428,7 +428,7 @@ const char *scratch_why(const struct joining *j)
     if (j->scratch.error)
         snprintf(why, sizeof why,
                  "%s: rows that do not fit into --memory cannot be kept there: "
-                 "%s; right: a folder with room, by --spill or TMPDIR",
+                 "%s; name a folder with room with --spill or TMPDIR",
                  j->folder, strerror(j->scratch.error));
     else
         snprintf(why, sizeof why, "%s: %s",
@@ -527,7 +527,7 @@ static int join_type_of(const char *word)
     for (int i = 0; i < 4; i++)
         if (!word || strcmp(word, words[i]) == 0)
             return i;
-    fail("--type '%s': right: inner, left, semi or anti", word);
+    fail("--type '%s': expected inner, left, semi or anti", word);
     return -1;
 }
 
@@ -539,7 +539,7 @@ static bool args_sane(const struct join_args *a, const struct list *names)
         return !fail("--serve and --remote exclude each other: they are the "
                      "two ends of one pipe");
     if (names->n != want)
-        return !fail("%zu files; right: bloomery join %s", names->n,
+        return !fail("%zu files; usage: bloomery join %s", names->n,
                      a->serve    ? "--serve RIGHT"
                      : a->remote ? "--remote COMMAND LEFT"
                                  : "LEFT RIGHT");
@@ -557,7 +557,7 @@ static bool args_sane(const struct join_args *a, const struct list *names)
     if (want == 2 && is_stdin(names->at[0]) && is_stdin(names->at[1]))
         return !fail("standard input cannot be both files");
     if (a->memory && a->memory < JOIN_MEMORY_LEAST)
-        return !fail("--memory: right: 1 MB or more");
+        return !fail("--memory: must be at least 1 MB");
     return !a->output || output_spares(a->output, names->at, names->n);
 }
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/join/joining.h"
+#include "apps/join/join_state.h"
 
 #define RUN_BUFFER_LEAST ((size_t)4096)
 

@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "apps/join/joining.h"
+#include "apps/join/join_state.h"
 #include "apps/join/wire.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/varint.h"
@@ -166,9 +166,9 @@ static bool read_shape(struct remote *r)
         return false;
     if (what[0] != shape->form || what[1] != (unsigned char)shape->delimiter ||
         what[2] != (unsigned char)shape->separator)
-        w->why = "its rows have another form; right: the same one of --csv, "
-                 "--field, --jsonl and --regex at both ends, and the same "
-                 "--delimiter";
+        w->why =
+            "its rows have another form; use the same one of --csv, --field, "
+            "--jsonl and --regex at both ends, and the same --delimiter";
     else if (columns > INPUT_LINE_MOST || column > INPUT_LINE_MOST ||
              (nheader && shape->right_names.at[nheader - 1] != '\n'))
         w->why = "its header is none";
@@ -278,8 +278,8 @@ static bool read_request(struct serving *s, bly_filter **out)
                              .max_bytes = s->j->held.memory };
     if (read_all(STDIN_FILENO, head, sizeof head) != (int64_t)sizeof head ||
         memcmp(head, WIRE_ASKS, WIRE_MAGIC) != 0)
-        return !fail("standard input: not the request of a join; right: let "
-                     "bloomery join --remote run this command");
+        return !fail("standard input: not the request of a join; bloomery join "
+                     "--remote runs this command");
     uint64_t left = get_le(head + WIRE_MAGIC + 1, 8);
     s->keys_only = head[WIRE_MAGIC] & WIRE_KEYS_ONLY;
     const bly_status st = bly_read(get_stdin, &left, &how, out);

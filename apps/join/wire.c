@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "apps/join/wire.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/varint.h"
 
 uint64_t wire_sum(uint64_t before, bly_bytes key, bly_bytes rest)

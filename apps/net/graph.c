@@ -12,7 +12,7 @@
 #include "io/files.h"
 #include "io/line_words.h"
 #include "io/source.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 #include "report/say.h"
 
 #define TEXT_MOST ((size_t)64 << 20)
@@ -228,11 +228,11 @@ static const char *edge_line(struct names *t, struct words line)
     uint32_t from, to;
     double delay = 0;
     if (!words_next(&line, &a) || !words_next(&line, &b))
-        return "right: edge A B [MILLISECONDS]";
+        return "expected edge A B [MILLISECONDS]";
     if (words_next(&line, &ms) && !number_of(ms, 0, 1e6, &delay))
         return "a delay is 0 to 1000000 milliseconds";
     if (words_next(&line, &more))
-        return "right: edge A B [MILLISECONDS]";
+        return "expected edge A B [MILLISECONDS]";
     const char *why = named(t, a, &from);
     if (!why)
         why = named(t, b, &to);
@@ -253,7 +253,7 @@ static const char *node_line(struct names *t, struct words line)
     if (!words_next(&line, &name) || !words_next(&line, &x) ||
         !words_next(&line, &y) || words_next(&line, &more) ||
         !number_of(x, 0, 1, &to[0]) || !number_of(y, 0, 1, &to[1]))
-        return "right: node NAME X Y, with X and Y from 0 to 1";
+        return "expected node NAME X Y, with X and Y from 0 to 1";
     const char *const why = named(t, name, &at);
     if (!why) {
         t->links->nodes[at].x = to[0];
@@ -310,8 +310,8 @@ static char *text_of(const char *path, size_t *n)
     ptrdiff_t got = 1;
     *n = 0;
     if (!s) {
-        fail("%s: no such file, and no network that is made; right: ring:N, "
-             "line:N, grid:WxH, tree:DEGREE:DEPTH, random:N:DEGREE, "
+        fail("%s: neither a file nor a network that can be made; expected "
+             "ring:N, line:N, grid:WxH, tree:DEGREE:DEPTH, random:N:DEGREE, "
              "geometric:N:DEGREE, preferential:N:M",
              path);
         return NULL;

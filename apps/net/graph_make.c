@@ -240,7 +240,7 @@ enum links_what links_made(const char *what, uint64_t seed, struct links *l,
             ok = *at++ == as->between && digits(&at, &m.b);
         const char *wrong = NULL;
         if (!ok || *at)
-            snprintf(why, 160, "right: %s, up to a million nodes", as->form);
+            snprintf(why, 160, "expected %s, up to a million nodes", as->form);
         else if ((wrong = unmakable(as, &m)) != NULL)
             snprintf(why, 160, "%s", wrong);
         else if (as->make(&m))

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define TCP 6
 #define UDP 17

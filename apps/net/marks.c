@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 struct mark_maker {
     bly_filter *f;

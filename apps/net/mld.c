@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "apps/net/ipv6.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define TYPE_QUERY 130
 #define TYPE_REPORT 143

@@ -184,7 +184,7 @@ int net_receive(const struct receive_args *given)
     else if (!at.sll_ifindex)
         fail("%s: no such interface here", args.iface);
     else if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0)
-        fail("%s: capturing needs CAP_NET_RAW; right: as root, or in a network "
+        fail("%s: capturing needs CAP_NET_RAW; run it as root, or in a network "
              "namespace of your own",
              args.iface);
     else if (receiver_new(&r, secret)) {

@@ -190,7 +190,7 @@ bly_status router_face(const struct router_args *args,
 static int no_right(const char *what, int error)
 {
     if (error == EPERM || error == EACCES)
-        return fail("%s: that needs CAP_NET_RAW; right: as root, or in a "
+        return fail("%s: that needs CAP_NET_RAW; run it as root, or in a "
                     "network namespace of your own",
                     what);
     return fail_path(what, error);
@@ -305,7 +305,7 @@ static bool ports_open(struct router *r, const struct router_args *args,
         p->in = p->out = -1;
         if (!equals || equals == link || !equals[1] ||
             (size_t)(equals - link) >= sizeof p->iface)
-            return !fail("--link: %s; right: IFACE=NEIGHBOUR", link);
+            return !fail("--link: %s; expected IFACE=NEIGHBOUR", link);
         r->nports++;
         memcpy(p->iface, link, (size_t)(equals - link));
         for (unsigned k = 0; k + 1 < r->nports; k++)
@@ -632,7 +632,7 @@ int net_router(const struct router_args *given)
         return fail("marks have 64, 128, 192 or 256 bits, of which at most 32 "
                     "are set; and 1 or 2 strikes");
     if (kernel_forwards())
-        return fail("the kernel forwards IPv6 here itself; right: sysctl -w "
+        return fail("the kernel forwards IPv6 here itself; run sysctl -w "
                     "net.ipv6.conf.all.forwarding=0");
     const unsigned char *const secret = secret_read(args.key_file, &ok);
     struct router *const r = ok ? calloc(1, sizeof *r) : NULL;

@@ -16,7 +16,7 @@
 #include <zlib.h>
 
 #include "apps/parquet/column_chunk.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 bool parquet_fail(struct parquet_error *e, const char *format, ...)
 {

@@ -4,7 +4,7 @@
 #ifndef BLY_COLUMN_CHUNK_H
 #define BLY_COLUMN_CHUNK_H
 
-#include "apps/parquet/parquet.h"
+#include "apps/parquet/parquet_job.h"
 
 struct chunk {
     bly_parquet *file;

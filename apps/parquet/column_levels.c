@@ -11,8 +11,8 @@
  * A filter does not care which rows have a value, so that counting is all; and
  * nested columns are like flat ones.
  */
-#include "apps/parquet/parquet.h"
-#include "io/byte_order.h"
+#include "apps/parquet/parquet_job.h"
+#include "base/byte_order.h"
 
 struct stream {
     const unsigned char *at, *end;

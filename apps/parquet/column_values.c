@@ -11,8 +11,8 @@
  * Where a page refers to a dictionary its values are the dictionary's, which is
  * a page in PLAIN.
  */
-#include "apps/parquet/parquet.h"
-#include "io/byte_order.h"
+#include "apps/parquet/parquet_job.h"
+#include "base/byte_order.h"
 
 #define TEXT_BATCH 256   /* byte arrays handed on at a time */
 #define NUMBER_BATCH 512 /* numbers */

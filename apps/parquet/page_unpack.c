@@ -13,7 +13,7 @@
 #include <snappy-c.h>
 #endif
 
-#include "apps/parquet/parquet.h"
+#include "apps/parquet/parquet_job.h"
 
 static bool unpack_copy(const unsigned char *bytes, size_t n, unsigned char *to,
                         size_t nplain)

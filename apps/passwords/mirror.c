@@ -90,8 +90,8 @@ static bool file_is_sorted(const struct mirror *m)
         if (got == 0)
             break;
         if (memcmp(digits, before, ndigits) < 0)
-            return !fail("%s: not sorted by hash, at byte %llu; right: the "
-                         "list in that order, or LC_ALL=C sort",
+            return !fail("%s: not sorted by hash, at byte %llu; get the list "
+                         "in that order, or use LC_ALL=C sort",
                          m->path, (unsigned long long)start);
         memcpy(before, digits, ndigits);
     }

@@ -16,7 +16,7 @@
 #ifndef BLY_PASSWORDS_H
 #define BLY_PASSWORDS_H
 
-#include "apps/passwords/hash.h"
+#include "apps/passwords/password_hash.h"
 #include "io/building.h"
 #include "io/keys.h"
 #include "io/sizing.h"

@@ -36,7 +36,7 @@ bool vault_open(struct vault *v, int fd, char separator)
     /* Pages are locked as they are touched, since few passwords are long. */
     if (mlock2(at, room + nspare, MLOCK_ONFAULT) != 0)
         warn("memory cannot be locked (%s): a password may reach the swap "
-             "space; right: a higher ulimit -l",
+             "space; a higher ulimit -l prevents that",
              strerror(errno));
     *v = (struct vault){ .at = at,
                          .room = room,

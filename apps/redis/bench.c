@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "apps/redis/router.h"
+#include "apps/redis/redis_router.h"
 #include "report/say.h"
 
 #define ROUNDS 3
@@ -220,7 +220,7 @@ int redis_bench(const struct redis_args *args, struct list *operands)
 {
     uint32_t number = 0;
     if (operands->n)
-        return fail("bench takes no operands; right: bloomery redis bench");
+        return fail("bench takes no operands; usage: bloomery redis bench");
     if (args->sizing.items > ITEMS_MAX)
         return fail("--items %llu: at most %u here",
                     (unsigned long long)args->sizing.items, ITEMS_MAX);

@@ -24,12 +24,12 @@ void lane_explain(const struct redis_login *login, const char *key,
              (unsigned long long)login->port);
     if (strstr(text, "unknown command"))
         snprintf(why, nwhy,
-                 "%s: the server has no such command; right: load the module "
+                 "%s: the server has no such command; load the module "
                  "bloomery.so there (%s)",
                  place, text);
     else if (starts_with(text, "NOAUTH") || starts_with(text, "WRONGPASS") ||
              strstr(text, "AUTH <password>"))
-        snprintf(why, nwhy, "%s: %s; right: --password-file, and --user", place,
+        snprintf(why, nwhy, "%s: %s; use --password-file and --user", place,
                  text);
     else if (starts_with(text, "WRONGTYPE"))
         snprintf(why, nwhy, "%s: the key holds no filter of BLY.*", key);
@@ -105,8 +105,8 @@ redisContext *lane_open(const struct redis_login *login, const char *host,
     redisContext *const c = redisConnectWithTimeout(host, port, patience);
     if (!c || c->err || redisSetTimeout(c, each) != REDIS_OK)
         snprintf(why, nwhy,
-                 "%s:%d: no server there: %s; right: --host and --port", host,
-                 port, c ? c->errstr : "out of memory");
+                 "%s:%d: no server there: %s; name it with --host and --port",
+                 host, port, c ? c->errstr : "out of memory");
     else if (lane_login(login, c, why, nwhy))
         return c;
     redisFree(c);

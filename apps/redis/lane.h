@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "apps/redis/router.h"
+#include "apps/redis/redis_router.h"
 
 /* Connect and log in. NULL, and why in words. */
 redisContext *lane_open(const struct redis_login *login, const char *host,

@@ -200,8 +200,7 @@ void shards_hint(struct router *r, const char *name)
     const size_t n = strlen(r->why);
     if (there)
         snprintf(r->why + n, sizeof r->why - n,
-                 "; there is a filter in shards of that name; right: "
-                 "--cluster");
+                 "; there is a filter in shards of that name; use --cluster");
 }
 
 bool shards_same(struct router *r, const struct shards *s)

@@ -4,7 +4,7 @@
 #ifndef BLY_REDIS_SHARDS_H
 #define BLY_REDIS_SHARDS_H
 
-#include "apps/redis/router.h"
+#include "apps/redis/redis_router.h"
 
 #define SHARDS_MAX 4096
 

@@ -70,7 +70,7 @@ bool upload_may(struct router *r, const char *key, bool replace)
     else if (!may)
         snprintf(r->why, sizeof r->why,
                  "%s: holds a value of type %s, which is not a filter and is "
-                 "left alone; right: another key, or DEL it first",
+                 "left alone; use another key, or DEL it first",
                  key, type);
     freeReplyObject(reply);
     return may;
@@ -169,10 +169,10 @@ static bool verify_upload(struct router *r, const char *at, const bly_filter *f)
     const bool locked = told && strcmp(told, "locked") == 0;
     freeReplyObject(info);
     if (locked)
-        return upload_fail(r, at,
-                           "a keyed filter, and the server does not have its "
-                           "secret; right: a file with it, named by the "
-                           "server's setting bly-secret-file");
+        return upload_fail(
+            r, at,
+            "a keyed filter, and the server does not have its secret; put it "
+            "into a file that the server's setting bly-secret-file names");
     if (!same)
         upload_fail(r, at,
                     "the server's BLY.INFO does not match what was sent; the "
@@ -259,8 +259,8 @@ bool upload_may_retry(struct router *r, const char *at)
         return gone && r->clustered;
     snprintf(r->why, sizeof r->why,
              "%s: the server evicted what was loaded, since it has reached "
-             "maxmemory (%s bytes) and its maxmemory-policy is %s; right: more "
-             "memory, or the policy noeviction",
+             "maxmemory (%s bytes) and its maxmemory-policy is %s; give it "
+             "more memory, or the policy noeviction",
              at, limit, policy);
     return false;
 }

@@ -6,7 +6,7 @@
 
 #include <bloomery/foreign.h>
 
-#include "apps/redis/router.h"
+#include "apps/redis/redis_router.h"
 
 #define UPLOAD_ATTEMPTS 4 /* each waits for a successor as router.c does */
 #define UPLOAD_HEAD 288   /* up to the checksum of the payload */

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "apps/seal/seal.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "report/say.h"
 

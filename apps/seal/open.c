@@ -227,7 +227,7 @@ static int write_one(struct reader *r, int folder)
                     id, show_name(w->name));
     }
     if (strlen(w->name) != w->nname)
-        return fail("'%s' is no name for a file", show_name(w->name));
+        return fail("'%s' cannot name a file", show_name(w->name));
     if (asprintf(&shown, "%s/%s", r->args->output, show_name(w->name)) < 0)
         return fail("out of memory");
     const enum file_made made =

@@ -14,7 +14,7 @@
 #ifndef BLY_SEAL_H
 #define BLY_SEAL_H
 
-#include "apps/seal/args.h"
+#include "apps/seal/seal_args.h"
 #include "apps/seal/zindex.h"
 #include "io/input.h"
 #include "io/late_sodium.h"

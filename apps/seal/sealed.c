@@ -35,7 +35,7 @@
 #include <unistd.h>
 
 #include "apps/seal/seal.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "io/hex.h"
 #include "report/say.h"

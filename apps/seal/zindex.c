@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/late_sodium.h"
 
 #define AT_ONCE 8

@@ -13,7 +13,7 @@
 
 #include "apps/similar/similar.h"
 #include "io/paths.h"
-#include "io/sketches.h"
+#include "io/sketch_files.h"
 #include "report/say.h"
 #include "report/show.h"
 

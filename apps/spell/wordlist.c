@@ -121,8 +121,8 @@ static bool word_forms(struct list_file *f, const struct word *w,
     if (expand(&f->expansion, w, flags))
         return parts_settle(f);
     if (f->expansion.why)
-        fail("%s: line %llu: %s; a filter is made from a finite list, and "
-             "this one does not end; right: another .aff",
+        fail("%s: line %llu: %s; a filter is made from a finite list, and this "
+             "one does not end; use another .aff",
              f->name, (unsigned long long)line, f->expansion.why);
     return false;
 }

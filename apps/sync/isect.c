@@ -38,8 +38,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/sync/line.h"
-#include "apps/sync/server.h"
+#include "apps/sync/sync_line.h"
+#include "apps/sync/sync_server.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"

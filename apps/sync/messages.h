@@ -59,7 +59,8 @@
 #ifndef BLY_SYNC_MESSAGES_H
 #define BLY_SYNC_MESSAGES_H
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
+#include "base/bytes.h"
 #include "io/varint.h"
 
 #define SYNC_MESSAGE ((size_t)1 << 20) /* that follow the length */
@@ -104,41 +105,6 @@ static inline uint64_t sync_believed(uint64_t claimed, uint64_t n)
 {
     const uint64_t most = 16 * n + (UINT64_C(1) << 20);
     return claimed < most ? claimed : most;
-}
-
-/* Reading a body: what lies past its end is zero, and `bad` is set. */
-struct reading {
-    const unsigned char *at, *end;
-    bool bad;
-};
-
-static inline uint64_t read_number(struct reading *r)
-{
-    uint64_t n = 0;
-    if (!varint_get(&r->at, r->end, &n)) {
-        r->bad = true;
-        r->at = r->end;
-        return 0;
-    }
-    return n;
-}
-
-static inline const unsigned char *read_bytes(struct reading *r, uint64_t n)
-{
-    const unsigned char *const at = r->at;
-    if (n > (size_t)(r->end - r->at)) {
-        r->bad = true;
-        r->at = r->end;
-        return NULL;
-    }
-    r->at += n;
-    return at;
-}
-
-static inline uint64_t read_word(struct reading *r, unsigned nbytes)
-{
-    const unsigned char *const at = read_bytes(r, nbytes);
-    return at ? get_le(at, nbytes) : 0;
 }
 
 static inline bool put_word(struct block *to, uint64_t x, unsigned nbytes)

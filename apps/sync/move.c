@@ -13,7 +13,7 @@
 
 #include "apps/sync/client.h"
 #include "apps/sync/records.h"
-#include "apps/sync/store.h"
+#include "apps/sync/sync_store.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"

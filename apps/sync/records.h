@@ -4,7 +4,7 @@
 #ifndef BLY_SYNC_RECORDS_H
 #define BLY_SYNC_RECORDS_H
 
-#include "apps/sync/chunks.h"
+#include "apps/sync/sync_chunks.h"
 #include "apps/sync/messages.h"
 
 /* A file that the other side has. */

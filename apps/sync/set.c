@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 bool set_fail(struct sync_set *set, const char *format, ...)
 {

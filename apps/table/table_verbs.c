@@ -224,7 +224,8 @@ int table_build(const struct table_args *a, const struct list *operands)
     struct input in;
     int lock = -1;
     if (!a->output)
-        return fail("where to? right: -o FILE" TABLE_END ", or -o FOLDER/");
+        return fail("nothing says where to write; use -o FILE" TABLE_END
+                    ", or -o FOLDER/");
     if (!delimiter_read(a->delimiter, '\t', &r.delimiter) ||
         !output_spares(a->output, operands->at, operands->n))
         return TROUBLE;

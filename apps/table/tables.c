@@ -160,7 +160,7 @@ char *tables_next(const char *folder, int *lock)
         /* A name of another form may come behind all numbers. */
         if (end - name != 8 || strcmp(end, TABLE_END) != 0)
             ok = !fail("%s: its name is not a number of 8 digits, so it is not "
-                       "known what is newer; right: give the new table a name "
+                       "known what is newer; give the new table a name "
                        "yourself, -o %s/NAME" TABLE_END,
                        all.at[i].path, folder);
         else if (n > highest)

@@ -4,7 +4,7 @@
 #ifndef BLY_TABLE_TABLES_H
 #define BLY_TABLE_TABLES_H
 
-#include "apps/table/sorted_table.h"
+#include "apps/table/table_file.h"
 
 #define TABLE_END ".blt"
 

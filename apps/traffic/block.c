@@ -190,19 +190,19 @@ int traffic_block(const struct traffic_args *args, const struct list *operands)
          args->seed) &&
         !args->output)
         return fail("--ttl, --items, --fpr and --seed belong to a new list; "
-                    "right: with -o FILE");
+                    "use them with -o FILE");
     if (args->block.skip_bad && n && kernel && !args->block.allow)
         return fail("--skip-bad is about lists that are read");
     if ((args->block.exact || args->block.kernel) && n)
-        return fail("--exact and --kernel are for a capture; right: bloomery "
+        return fail("--exact and --kernel are for a capture; usage: bloomery "
                     "traffic block LIST.bly CAPTURE");
     if (args->block.allow && (args->output || args->block.into ||
                               args->block.detach || args->block.status))
         return fail("--allow goes with a capture, or with --xdp");
     if (args->output || args->block.into) {
         if (!operands->n)
-            return fail("no lists; right: bloomery traffic block %s FILE "
-                        "LIST..., - is standard input",
+            return fail("no lists are given; usage: bloomery traffic block %s "
+                        "FILE LIST..., - is standard input",
                         args->output ? "-o" : "--into");
         return args->output ? block_new(args, operands)
                             : block_into(args, operands);

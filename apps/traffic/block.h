@@ -4,7 +4,7 @@
 #ifndef BLY_TRAFFIC_BLOCK_H
 #define BLY_TRAFFIC_BLOCK_H
 
-#include "apps/traffic/args.h"
+#include "apps/traffic/traffic_args.h"
 #include "apps/traffic/prefix.h"
 #include "report/words.h"
 

@@ -13,7 +13,7 @@
 #include "apps/traffic/block_xdp.h"
 #include "apps/traffic/capture.h"
 #include "io/files.h"
-#include "io/table_hash.h"
+#include "base/table.h"
 #include "report/say.h"
 
 #define MOST_VICTIMS ((size_t)1 << 20)
@@ -261,7 +261,7 @@ int block_check(const struct traffic_args *args, const struct list *operands)
     int status = TROUBLE;
     bool ok;
     if (operands->n != 2)
-        return fail("right: bloomery traffic block LIST.bly CAPTURE, or -o "
+        return fail("usage: bloomery traffic block LIST.bly CAPTURE, or -o "
                     "LIST.bly LIST..., or --xdp INTERFACE LIST.bly");
     const unsigned char *const secret = secret_read(args->block.key_file, &ok);
     if (ok && block_open(operands->at[0], secret, &r.list) &&

@@ -158,7 +158,7 @@ bool block_open(const char *path, const unsigned char *secret,
     if (!out->filter)
         return false;
     if (!block_lengths(out->filter, &out->lengths)) {
-        fail("%s: a filter, but no list of prefixes; right: one that bloomery "
+        fail("%s: a filter, but not a list of prefixes; use one that bloomery "
              "traffic block -o made",
              path);
         block_close(out);

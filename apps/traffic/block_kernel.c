@@ -272,7 +272,7 @@ bool block_set_read(const char *name, bool skip_bad, struct prefix_set *out)
 int block_kernel(const struct traffic_args *args, const struct list *operands)
 {
     if (args->block.xdp && operands->n != 1)
-        return fail("right: bloomery traffic block --xdp INTERFACE LIST.bly");
+        return fail("usage: bloomery traffic block --xdp INTERFACE LIST.bly");
     if (!args->block.xdp && operands->n)
         return fail("--detach and --status take an interface alone");
     return args->block.xdp      ? kernel_attach(args, operands->at[0])

@@ -22,7 +22,7 @@
 
 #include "apps/traffic/bpf.h"
 #include "apps/traffic/xdp_layout.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "report/say.h"
 
 /* The code that the Makefile had compiled for the kernel, if it could. */
@@ -53,12 +53,12 @@ bool xdp_here(void)
 int xdp_fail(const char *what, int error)
 {
     if (error == EPERM || error == EACCES)
-        return fail("%s: the kernel refused it (%s); right: as root, or with "
+        return fail("%s: the kernel refused it (%s); run it as root, or with "
                     "CAP_BPF and CAP_NET_ADMIN",
                     what, strerror(error));
     if (error == ENOSYS || error == EINVAL || error == EOPNOTSUPP)
-        return fail("%s: this kernel has no such thing (%s); right: Linux 5.9 "
-                    "or later, with BPF and XDP",
+        return fail("%s: this kernel has no such thing (%s); it takes Linux "
+                    "5.9 or later, with BPF and XDP",
                     what, strerror(error));
     return fail("%s: %s", what, strerror(error));
 }
@@ -229,7 +229,7 @@ int xdp_load(const struct block_file *list, const struct prefix_set *allow,
     if (!bly_blocked_view(list->filter, &b) || b.k != 8 ||
         b.nblocks > UINT32_MAX) {
         fail("the kernel asks lists of the kind blocked with k = 8 and without "
-             "a key, and this one is %s%s; right: one made without --ttl and "
+             "a key, and this one is %s%s; use one made without --ttl and "
              "--key-file",
              s.kind, s.keyed ? ", keyed" : "");
         return -1;

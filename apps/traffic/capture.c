@@ -38,7 +38,7 @@ static bool live_start(pcap_t *p, const char *name)
     pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
     const int status = pcap_activate(p);
     if (status == PCAP_ERROR_PERM_DENIED)
-        return !fail("%s: capturing needs CAP_NET_RAW; right: as root, or "
+        return !fail("%s: capturing needs CAP_NET_RAW; run it as root, or "
                      "after setcap cap_net_raw+ep on this program",
                      name);
     if (status < 0)
@@ -60,7 +60,7 @@ static bool live_open(const char *name, struct capture *c)
     c->link = pcap_datalink(c->handle);
     const char *const link = pcap_datalink_val_to_name(c->link);
     return link_known(c->link) ||
-           !fail("%s: packets of link type %s (%d) cannot be read; right: "
+           !fail("%s: packets of link type %s (%d) cannot be read; expected "
                  "Ethernet, Linux cooked, raw IP or loopback",
                  name, link ? link : "unknown", c->link);
 }
@@ -110,7 +110,7 @@ bool capture_lost(const struct capture *c, uint64_t *lost)
         return false;
     *lost = s.ps_drop;
     fail("%s: %u packets came faster than they could be looked at, and are in "
-         "no count; right: more processor time, or a part of the traffic",
+         "no count; give it more processor time, or a part of the traffic",
          c->name, s.ps_drop);
     return true;
 }
@@ -146,7 +146,7 @@ static enum captured file_next(struct capture *c, struct frame *f)
         c->warned = true;
         if (!c->hushed)
             warn("%s: packets of link type %d are counted, but not looked "
-                 "into; right: Ethernet, Linux cooked, raw IP or loopback",
+                 "into; expected Ethernet, Linux cooked, raw IP or loopback",
                  c->name, p.link);
     }
     return CAPTURED;

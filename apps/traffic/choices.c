@@ -10,7 +10,7 @@
 bool key_option(const struct traffic_args *args, struct key_choice *out)
 {
     return key_choose(args->key ? args->key : "5tuple", out) ||
-           !fail("--key '%s': not a key of packets (right: 5tuple, src, dst, "
+           !fail("--key '%s': not a key of packets (try 5tuple, src, dst, "
                  "srcdst, prefix/24)",
                  args->key);
 }

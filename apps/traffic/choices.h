@@ -4,7 +4,7 @@
 #ifndef BLY_TRAFFIC_CHOICES_H
 #define BLY_TRAFFIC_CHOICES_H
 
-#include "apps/traffic/args.h"
+#include "apps/traffic/traffic_args.h"
 #include "apps/traffic/packet.h"
 
 /* --key and --form, as given or what holds if they are not. False, with the

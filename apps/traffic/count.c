@@ -143,8 +143,8 @@ static bool key_read(const struct asking *a, bly_bytes text,
                      struct flow_key *key)
 {
     return key_parse(a->r->key, text.ptr, text.len, key) ||
-           !fail("%s: line %llu is no flow with the key %s; right: one per "
-                 "line, as count prints them",
+           !fail("%s: line %llu is not a flow with the key %s; expected one "
+                 "per line, as count prints them",
                  a->r->args->count.keys, (unsigned long long)a->line,
                  a->r->args->key ? a->r->args->key : "5tuple");
 }
@@ -206,21 +206,21 @@ static bool count_options(struct count_run *r, const struct list *operands)
     if (!key_option(a, &r->key) || !form_option(a, &r->csv))
         return false;
     if (a->count.sketch && !tally_choose(a->count.sketch, &r->spec.kind))
-        return !fail("--sketch '%s': right: countmin, spectral or spacecode",
+        return !fail("--sketch '%s': expected countmin, spectral or spacecode",
                      a->count.sketch);
     if (a->interface ? operands->n : operands->n != 1)
-        return !fail("right: bloomery traffic count CAPTURE, or --interface "
+        return !fail("usage: bloomery traffic count CAPTURE, or --interface "
                      "NAME --keys FILE");
     r->name = a->interface ? a->interface : operands->at[0];
     const bool once = a->interface || strcmp(r->name, "-") == 0;
     if (once && (!a->count.keys || r->spec.kind != TALLY_COUNTMIN))
-        return !fail("%s: packets that come only once are counted by countmin, "
-                     "for flows that are known before; right: --sketch "
-                     "countmin --keys FILE",
-                     r->name);
+        return !fail(
+            "%s: packets that come only once are counted by countmin, for "
+            "flows that are known before; use --sketch countmin --keys FILE",
+            r->name);
     if (a->count.error > 0 && r->spec.kind == TALLY_SPACECODE)
-        return !fail("--error: spacecode has no options for it; right: "
-                     "countmin, or spectral");
+        return !fail("--error: spacecode has no options for it; use countmin "
+                     "or spectral");
     r->spec.seed = a->seed;
     r->spec.error = a->count.error > 0               ? a->count.error
                     : r->spec.kind == TALLY_COUNTMIN ? DEFAULT_ERROR

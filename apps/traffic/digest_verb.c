@@ -66,10 +66,9 @@ static bool nats_read(struct digest_run *r, const char *path)
         r->nnats += good;
     }
     fclose(f);
-    return good ||
-           !fail("%s: line %u: right: 10.0.0.5 192.0.2.1, or with a port on "
-                 "both sides: inside, then outside",
-                 path, number);
+    return good || !fail("%s: line %u: expected 10.0.0.5 192.0.2.1, or with a "
+                         "port on both sides: inside, then outside",
+                         path, number);
 }
 
 static bool digest_options(struct digest_run *r, const struct list *operands)
@@ -79,7 +78,7 @@ static bool digest_options(struct digest_run *r, const struct list *operands)
     if (!a->output)
         return !fail("-o FILE is missing: where to write the tables");
     if (!a->interface == !operands->n || operands->n > 1)
-        return !fail("right: bloomery traffic digest CAPTURE -o FILE, or "
+        return !fail("usage: bloomery traffic digest CAPTURE -o FILE, or "
                      "--interface NAME");
     if (a->interval && (!bly_parse_real(a->interval, &seconds) ||
                         !(seconds >= 0.001) || seconds > 1e9))

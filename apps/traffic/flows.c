@@ -71,7 +71,7 @@ static bool threshold_read(const char *text, double *share, uint64_t *bytes)
         return true;
     }
     return !fail("--threshold '%s': not a number of bytes or a share of them "
-                 "(right: 1M, 0.1%%)",
+                 "(try 1M, 0.1%%)",
                  text);
 }
 
@@ -115,7 +115,7 @@ static bool spec_make(struct flows_run *r, const char *name)
     if (!threshold) {
         if (a->interface || strcmp(name, "-") == 0)
             return !fail("a share of the bytes is known only once they have "
-                         "been read; right: --threshold in bytes");
+                         "been read; give --threshold in bytes");
         if (!capture_measure(name, r->interval, &bytes, &r->measured))
             return false;
         threshold = (uint64_t)fmax(1, ceil(bytes * share));
@@ -160,15 +160,15 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
                      "268435456");
     if (a->flows.serial && (a->flows.shared || a->flows.plain))
         return !fail("--serial stages have arrays of their own, and count "
-                     "plainly; right: without --shared and --plain");
+                     "plainly; leave out --shared and --plain");
     if (a->interface && operands->n)
         return !fail("--interface and a capture exclude each other");
     if (!a->interface && operands->n != 1)
-        return !fail("right: bloomery traffic flows CAPTURE, or --interface "
-                     "NAME");
+        return !fail(
+            "usage: bloomery traffic flows CAPTURE, or --interface NAME");
     if (a->flows.plot && !a->interval && !a->interface)
-        return !fail("--plot draws flows over time; right: with --interval "
-                     "SECONDS");
+        return !fail(
+            "--plot draws flows over time; use it with --interval SECONDS");
     r->interval = (int64_t)(seconds * NS);
     if (a->interface && !r->interval)
         r->interval = (int64_t)NS;
@@ -394,15 +394,15 @@ int traffic_flows(const struct traffic_args *args, const struct list *operands)
     if (r.history && !args->flows.draw(r.history, args->flows.plot))
         status = TROUBLE;
     if (status == YES && !r.measured)
-        status = fail("%s: it could be read as a whole only the second time, "
-                      "and the threshold is of a part; right: once more",
+        status = fail("%s: the first reading ended early, so the threshold is "
+                      "a share of only a part; run it again",
                       name);
     if (r.sum.dropped)
-        status = fail("%s: %llu times a flow that may be large had no room and "
-                      "was not counted; right: --entries %llu, or a higher "
-                      "--threshold",
-                      name, (unsigned long long)r.sum.dropped,
-                      (unsigned long long)r.spec.entries * 4);
+        status =
+            fail("%s: %llu times a flow that may be large had no room and was "
+                 "not counted; use --entries %llu, or a higher --threshold",
+                 name, (unsigned long long)r.sum.dropped,
+                 (unsigned long long)r.spec.entries * 4);
     capture_close(&c);
     multistage_free(r.m);
     free(r.history);

@@ -5,7 +5,7 @@
 #ifndef BLY_TRAFFIC_FLOWS_VIEW_H
 #define BLY_TRAFFIC_FLOWS_VIEW_H
 
-#include "apps/traffic/args.h"
+#include "apps/traffic/traffic_args.h"
 #include "apps/traffic/multistage.h"
 
 struct flows_view;

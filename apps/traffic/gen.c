@@ -11,7 +11,7 @@
 
 #include "apps/traffic/chance.h"
 #include "apps/traffic/traffic.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -108,7 +108,7 @@ int traffic_gen(const struct traffic_args *args, const struct list *operands)
     const uint64_t nflows = args->nflows ? args->nflows : DEFAULT_FLOWS;
     double skew = 1;
     if (operands->n)
-        return fail("gen reads nothing; right: bloomery traffic gen -o FILE");
+        return fail("gen reads nothing; usage: bloomery traffic gen -o FILE");
     if (!args->output)
         return fail("-o FILE is missing: where to write the capture");
     if (args->gen.skew &&

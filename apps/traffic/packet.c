@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 /* What libpcap calls the links, by number: its header is not needed here. */
 enum {

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define ROOM ((size_t)1 << 20)
 #define AT_ONCE ((size_t)1 << 17) /* that are read: they stay in cache */

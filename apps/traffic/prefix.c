@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "apps/traffic/packet.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 #include "report/say.h"
 
 const char *prefix_text(const struct prefix *p, char out[PREFIX_TEXT])

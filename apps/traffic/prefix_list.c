@@ -228,7 +228,7 @@ static bool ipset_line(struct prefix_reader *r, struct words rest,
         return false;
     while (words_next(&rest, &option))
         if (words_are(option, "nomatch")) {
-            *why = "an exception; right: in a file of its own, for --allow";
+            *why = "an exception; put it into a file of its own, for --allow";
             return false;
         }
     return entry_read(r, entry, why);
@@ -287,8 +287,8 @@ static bool list_key(void *ctx, bly_bytes line)
     if (prefix_line(&l->reader, line.ptr, line.len, &why))
         return !l->reader.stopped;
     if (!l->skip_bad)
-        return !fail("%s: line %llu: %s; right: an address or prefix per line, "
-                     "ipset save, nft list ruleset; or --skip-bad",
+        return !fail("%s: line %llu: %s; expected an address or prefix per "
+                     "line, ipset save, nft list ruleset; or --skip-bad",
                      l->name, (unsigned long long)l->counts->lines, why);
     if (++l->counts->bad <= BAD_NAMED)
         warn("%s: line %llu skipped: %s", l->name,

@@ -200,8 +200,8 @@ int queue_live(const struct traffic_args *args)
     struct sfb_spec spec;
     double link;
     if (!args->queue.tun || !args->queue.out)
-        return fail("right: --tun, which packets are routed into, and --out, "
-                    "by which they leave");
+        return fail("--tun, which packets are routed into, and --out, by which "
+                    "they leave, are both needed");
     if (!queue_options(args, &spec, &link))
         return TROUBLE;
     /* Whoever knows the bins can share those of others. */

@@ -75,7 +75,7 @@ bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
         spec->warmup = spec->rehash / 10;
     if (spec->warmup > spec->rehash)
         return !fail("--warmup %g: bins cannot learn for longer than they wait "
-                     "for their turn; right: at most --rehash, which is %g",
+                     "for their turn; at most --rehash, which is %g",
                      spec->warmup, spec->rehash);
     return !a->queue.rate || rate_read("--rate", a->queue.rate, link);
 }
@@ -117,7 +117,7 @@ static int queue_simulate(const struct traffic_args *a)
         !rate_read("--sender", a->queue.sender, &spec.constant_rate))
         return TROUBLE;
     if (link * SIMULATED_SECONDS / (PACKET * 8) > 1e8)
-        return fail("--rate: more than 10^8 packets in %d s; right: up to 13G",
+        return fail("--rate: more than 10^8 packets in %d s; at most 13G",
                     SIMULATED_SECONDS);
     for (unsigned i = 0; i < 2; i++) {
         struct link_result result;
@@ -139,18 +139,18 @@ int queue_any(const struct traffic_args *args, const struct list *operands,
 {
     const bool live = args->queue.tun || args->queue.out;
     if (operands->n > 1 || (live && operands->n))
-        return fail("right: bloomery traffic queue, which simulates, or with "
+        return fail("usage: bloomery traffic queue, which simulates, or with "
                     "one CAPTURE, or with --tun and --out");
     if (live && !(args->nflows || args->queue.sender || args->inner))
         return queue_live(args);
     if (args->queue.tail)
-        return fail("--tail is for a device; right: with --tun and --out");
+        return fail("--tail is for a device; use it with --tun and --out");
     if (operands->n == 0 && !live)
         return queue_simulate(args);
     if (args->nflows || args->queue.sender || live)
         return fail("--flows and --sender are for a simulation%s",
-                    live ? ", and --inner for a capture; right: without them"
-                         : "; right: without a capture");
+                    live ? ", and --inner for a capture; leave them out"
+                         : "; leave out the capture");
     return replay ? replay(args, operands->at[0])
                   : fail("this bloomery was built without libpcap "
                          "(libpcap-dev) and cannot read captures");

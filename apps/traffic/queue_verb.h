@@ -5,7 +5,7 @@
 #ifndef BLY_TRAFFIC_QUEUE_VERB_H
 #define BLY_TRAFFIC_QUEUE_VERB_H
 
-#include "apps/traffic/args.h"
+#include "apps/traffic/traffic_args.h"
 #include "apps/traffic/sfb.h"
 #include "report/words.h"
 

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
-#include "io/table_hash.h"
+#include "base/byte_order.h"
+#include "base/table.h"
 
 #define BUCKETS 65536
 #define WAITING 4096      /* segments of a stream that wait, at most */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "apps/traffic/automaton.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define FEW 32 /* matches that are put in order without a call for each two */
 

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define SCAN_LONGEST 4096 /* bytes of a string */
 #define SCAN_AHEAD 72     /* bytes that are read behind the last window */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "apps/traffic/scan.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 /* ------------------------------------------------ one load per byte of text */
 

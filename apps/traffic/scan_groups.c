@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "apps/traffic/scan.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define CAP SCAN_GROUPS /* longer strings are in the group of this length */
 #define MOST_BITS 21    /* 256 KiB: the filter stays in the second cache */

@@ -178,8 +178,8 @@ static bool strings_read(struct scan_run *r)
 {
     const struct traffic_args *const a = r->args;
     if (!a->scan.rules == !a->scan.strings)
-        return !fail("which strings? right: --strings FILE, one per line, or "
-                     "--rules FILE, with Snort's content");
+        return !fail("no strings are given; use --strings FILE, one per line, "
+                     "or --rules FILE, with Snort's content");
     if (a->scan.nocase && a->scan.rules)
         return !fail("--nocase is for --strings; a rule says it itself");
     const bool read =
@@ -192,8 +192,8 @@ static bool strings_read(struct scan_run *r)
         return false;
     if (r->rules.n == 0)
         return !fail(r->rules.without
-                         ? "%s: no rule in it has content; right: rules of "
-                           "Snort, or --strings for a list of strings"
+                         ? "%s: no rule in it has content; use rules of Snort, "
+                           "or --strings for a list of strings"
                          : "%s: no strings in it",
                      a->scan.rules ? a->scan.rules : a->scan.strings);
     const struct scan_spec spec = { .per_length = a->scan.per_length,
@@ -212,13 +212,12 @@ static int operand_scan(struct scan_run *r, const char *name,
     if (status != NO)
         return status;
     if (!capture)
-        return fail(
-            "%s: a capture, and this bloomery was built without libpcap "
-            "(libpcap-dev); right: --raw scans its bytes",
-            name);
+        return fail("%s: a capture, and this bloomery was built without "
+                    "libpcap (libpcap-dev); --raw scans its bytes",
+                    name);
     if (strcmp(name, "-") == 0)
-        return fail("standard input is a capture, and has been begun; right: "
-                    "its file, or --raw for its bytes");
+        return fail("standard input is a capture, and has been begun; name its "
+                    "file, or use --raw for its bytes");
     return capture(r, name, false);
 }
 
@@ -230,8 +229,8 @@ int scan_all(const struct traffic_args *args, const struct list *operands,
     if (args->scan.automaton && args->scan.per_length)
         return fail("--automaton and --per-length exclude each other");
     if (!args->interface == !operands->n)
-        return fail("right: bloomery traffic scan FILE..., or --interface "
-                    "NAME");
+        return fail(
+            "usage: bloomery traffic scan FILE..., or --interface NAME");
     if (args->interface && !capture)
         return fail("this bloomery was built without libpcap (libpcap-dev)");
     if (strings_read(&r)) {

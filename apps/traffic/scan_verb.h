@@ -4,7 +4,7 @@
 #ifndef BLY_TRAFFIC_SCAN_VERB_H
 #define BLY_TRAFFIC_SCAN_VERB_H
 
-#include "apps/traffic/args.h"
+#include "apps/traffic/traffic_args.h"
 #include "apps/traffic/packet.h"
 #include "apps/traffic/scan_rules.h"
 #include "report/words.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 #define HEAD4 20
 #define BEHIND4 8

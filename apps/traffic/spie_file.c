@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "apps/traffic/spie.h"
-#include "io/byte_order.h"
+#include "base/byte_order.h"
 
 static const unsigned char magic[8] = "BLYDIG2\n";
 static const unsigned char magic_1[8] = "BLYDIG1\n";
@@ -227,7 +227,7 @@ const char *spie_file_parse(const unsigned char *at, size_t n,
         return "tables of an older bloomery, which lose packets whose checksum "
                "a network card changes; make them again from the capture";
     if (n < sizeof magic + 16 || memcmp(at, magic, sizeof magic) != 0)
-        return "no digest tables; right: a file of bloomery traffic digest";
+        return "not digest tables; expected a file of bloomery traffic digest";
     if (get_le(at + n - 8, 8) != sum_of(at, n - 8))
         return "its checksum is wrong: damaged, or cut short";
     struct rest r = { at + sizeof magic, n - sizeof magic - 8 };

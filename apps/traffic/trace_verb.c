@@ -74,7 +74,7 @@ static const char *link_line(struct spie_net *net, char *line)
     if (!a || a[0] == '#')
         return NULL;
     if (!b || (strtok_r(NULL, " \t\r\n", &rest)))
-        return "right: two names of routers, which are linked";
+        return "expected two names of routers, which are linked";
     const size_t from = spie_net_router(net, a, true);
     const size_t to = spie_net_router(net, b, true);
     if (from == SPIE_NOBODY || to == SPIE_NOBODY ||
@@ -115,7 +115,7 @@ static bool tables_read(struct trace_run *r, const char *path)
         return !fail("%s: %s", path, why);
     const size_t router = spie_net_router(&r->net, f.router, false);
     if (router == SPIE_NOBODY || r->files[router].ntables) {
-        fail("%s: %s router %s; right: one file for each of %s", path,
+        fail("%s: %s router %s; give one file for each of %s", path,
              router == SPIE_NOBODY ? "no such" : "a second file of", f.router,
              r->args->trace.topology);
         spie_file_free(&f);
@@ -141,9 +141,9 @@ static bool packet_read(struct trace_run *r, const char *path)
         fail("%s: it has no packet %llu", path, (unsigned long long)number);
     else if (packet_parse(c.link, f.at, f.n, false, &p) != PACKET_IP ||
              !spie_known_by(&p, &r->packet))
-        got = !fail("%s: packet %llu is no IP, or captured too short to be "
-                    "known by",
-                    path, (unsigned long long)number);
+        got = !fail(
+            "%s: packet %llu is not IP, or captured too short to be known by",
+            path, (unsigned long long)number);
     r->at = f.ns;
     capture_close(&c);
     return got;
@@ -155,7 +155,7 @@ static bool trace_read(struct trace_run *r, const struct list *operands)
     double seconds = DEFAULT_WITHIN, at;
     if (!a->trace.topology || !a->trace.packet || !a->trace.from ||
         !operands->n)
-        return !fail("right: bloomery traffic trace --topology FILE --packet "
+        return !fail("usage: bloomery traffic trace --topology FILE --packet "
                      "CAPTURE --from ROUTER DIGEST...");
     if (a->trace.within && (!bly_parse_real(a->trace.within, &seconds) ||
                             seconds < 0 || seconds > 1e9))

@@ -4,7 +4,7 @@
 #ifndef BLY_TRAFFIC_H
 #define BLY_TRAFFIC_H
 
-#include "apps/traffic/args.h"
+#include "apps/traffic/traffic_args.h"
 #include "report/words.h"
 
 typedef int traffic_verb(const struct traffic_args *args,

@@ -26,7 +26,7 @@
 static bool tun_fail(const char *what, const char *capability)
 {
     return errno == EPERM || errno == EACCES
-               ? !fail("%s: this needs %s; right: as root", what, capability)
+               ? !fail("%s: this needs %s; run it as root", what, capability)
                : !fail("%s: %s", what, strerror(errno));
 }
 
@@ -57,7 +57,7 @@ static bool device_open(struct tun *t)
     if (ioctl(t->device, TUNSETIFF, &r) == 0)
         return true;
     if (errno != EPERM && if_nametoindex(t->name))
-        return !fail("%s: there is an interface of this name; right: another "
+        return !fail("%s: there is an interface of this name; give another "
                      "name, which the queue gives to a device of its own",
                      t->name);
     return tun_fail(t->name, "CAP_NET_ADMIN");

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "apps/urls/blocklist.h"
-#include "io/sums.h"
+#include "io/digests.h"
 
 #define ASK_BATCH                                              \
     4096 /* entries: enough to overlap, few enough for a cache \

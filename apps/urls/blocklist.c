@@ -17,7 +17,7 @@
 #include "apps/urls/blocklist.h"
 #include "io/filters.h"
 #include "io/source.h"
-#include "io/sums.h"
+#include "io/digests.h"
 
 #define SET_MOST ((size_t)4 << 30)
 

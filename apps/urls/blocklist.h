@@ -21,7 +21,7 @@
 #include <bloomery/sorted.h>
 
 #include "apps/urls/canonical.h"
-#include "apps/urls/names.h"
+#include "apps/urls/host_names.h"
 #include "apps/urls/suffixes.h"
 
 /* What a list says of itself. */

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "apps/urls/canonical.h"
-#include "apps/urls/names.h"
+#include "apps/urls/host_names.h"
 #include "io/hex.h"
 
 size_t percent_decode(char *text, size_t n)

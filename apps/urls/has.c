@@ -14,7 +14,7 @@
 #include "apps/urls/urls.h"
 #include "io/hex.h"
 #include "io/files.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/show.h"
@@ -48,7 +48,7 @@ const struct field urls_asked_fields[] = {
           "the URL or name, as it was given"),
     FIELD(struct urls_asked, verdict, NONE,
           "listed (confirmed by --full), suspect (the list has it, or is "
-          "wrong), or clear; bad if it is no URL or name"),
+          "wrong), or clear; bad if it is neither a URL nor a name"),
     FIELD(struct urls_asked, entry, OPTIONAL | ZERO,
           "the entry that it was found by"),
     { 0 },
@@ -248,12 +248,12 @@ static bool list_fits(struct has_run *h, const char *path)
     if (!is->known)
         is->domains = args->domains;
     if (args->domains && !is->domains) {
-        fail("%s: a list of URLs; right: without --domains", path);
+        fail("%s: a list of URLs; leave out --domains", path);
         return false;
     }
     if (args->suffixes && (!is->domains || !is->suffix)) {
         fail("%s: may have entries that are public suffixes, which would be "
-             "missed; right: without --public-suffix, or build it with it",
+             "missed; ask without --public-suffix, or build it with it",
              path);
         return false;
     }
@@ -266,12 +266,12 @@ static int has_end(const struct has_run *h, const struct job *job)
     const unsigned long long nbad = h->nbad;
     const struct urls_total total = { job->nkeys, job->npicked };
     if (nbad && !skips)
-        fail("%llu %s no %s; --skip-bad leaves %s out", nbad,
-             nbad == 1 ? "is" : "are", h->list.is.domains ? "name" : "URL",
+        fail("%llu of the lines %s not %s; --skip-bad leaves %s out", nbad,
+             nbad == 1 ? "is" : "are", h->list.is.domains ? "a name" : "a URL",
              nbad == 1 ? "it" : "them");
     else if (nbad)
-        warn("%llu %s no %s; left out", nbad, nbad == 1 ? "is" : "are",
-             h->list.is.domains ? "name" : "URL");
+        warn("%llu of the lines %s not %s; left out", nbad,
+             nbad == 1 ? "is" : "are", h->list.is.domains ? "a name" : "a URL");
     if (h->args->count && !quiet && h->args->json)
         report(stdout, true, urls_total_fields, &total, NULL);
     else if (h->args->count && !quiet)

@@ -72,8 +72,7 @@ static bool helper_open(struct helper *h, struct blocklist *l, char *why,
     if (!l->is.known)
         l->is.domains = h->domains;
     if (h->domains && !l->is.domains) {
-        snprintf(why, nwhy, "%s: a list of URLs; right: without --domains",
-                 h->path);
+        snprintf(why, nwhy, "%s: a list of URLs; leave out --domains", h->path);
         blocklist_close(l);
         return false;
     }
@@ -283,7 +282,7 @@ int urls_verb_helper(const struct urls_args *args, const struct list *operands)
     char why[512];
     bool ok;
     if (operands->n > 1)
-        return fail("one list; right: bloomery urls helper LIST");
+        return fail("one list at a time; usage: bloomery urls helper LIST");
     h.secret = secret_read(args->keys.key_file, &ok);
     if (!ok)
         return TROUBLE;

@@ -13,7 +13,7 @@
 #include "apps/urls/rules.h"
 #include "io/cutter.h"
 #include "io/picker.h"
-#include "io/sums.h"
+#include "io/digests.h"
 #include "report/say.h"
 
 void list_begin(struct list_reader *r)
@@ -284,12 +284,13 @@ bool list_read(struct list_reader *r, const char *const *names, size_t n,
         ok = fail("%s", in.error) == YES;
     *bad = ok && r->n.bad && !skip_bad;
     if (*bad)
-        fail("%llu line%s no entr%s; --skip-bad leaves %s out",
-             (unsigned long long)r->n.bad, r->n.bad == 1 ? " is" : "s are",
-             r->n.bad == 1 ? "y" : "ies", r->n.bad == 1 ? "it" : "them");
+        fail("%llu line%s; --skip-bad leaves %s out",
+             (unsigned long long)r->n.bad,
+             r->n.bad == 1 ? " is not an entry" : "s are not entries",
+             r->n.bad == 1 ? "it" : "them");
     else if (ok && r->n.bad)
-        warn("%llu line%s no entr%s; left out", (unsigned long long)r->n.bad,
-             r->n.bad == 1 ? " is" : "s are", r->n.bad == 1 ? "y" : "ies");
+        warn("%llu line%s; left out", (unsigned long long)r->n.bad,
+             r->n.bad == 1 ? " is not an entry" : "s are not entries");
     block_free(&b);
     input_close(&in);
     return ok;

@@ -16,7 +16,7 @@
 #ifndef BLY_URLS_LISTS_H
 #define BLY_URLS_LISTS_H
 
-#include "apps/urls/names.h"
+#include "apps/urls/host_names.h"
 #include "apps/urls/suffixes.h"
 
 enum entry_kind { ENTRY_LISTED, ENTRY_ALLOWED, ENTRY_DIGEST };

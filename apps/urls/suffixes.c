@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "apps/urls/names.h"
+#include "apps/urls/host_names.h"
 #include "apps/urls/suffixes.h"
 #include "io/texts.h"
 #include "report/say.h"
@@ -51,7 +51,7 @@ bool suffixes_read(struct suffixes *s, const char *path)
     }
     block_free(&b);
     if (ok && !s->rules.n) {
-        fail("%s: no rules; right: a list as publicsuffix.org publishes it",
+        fail("%s: no rules; expected a list as publicsuffix.org publishes it",
              path);
         ok = false;
     }

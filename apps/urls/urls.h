@@ -5,7 +5,7 @@
 #define BLY_URLS_H
 
 #include "io/keys.h"
-#include "io/meta.h"
+#include "io/notes.h"
 #include "io/sizing.h"
 #include "report/fields.h"
 

@@ -115,23 +115,24 @@ static int buffer_each(PyObject *keys, struct py_sink *s)
     if (!integer_format(view.format, a.width, &a.is_signed)) {
         if (view.format && (strchr("<>!", view.format[0]) &&
                             strpbrk(view.format, "hilqnHILQN")))
-            PyErr_SetString(PyExc_ValueError,
-                            "integers in the byte order of another machine; "
-                            "right: this machine's, by "
-                            "a.astype(a.dtype.newbyteorder('='))");
+            PyErr_SetString(
+                PyExc_ValueError,
+                "integers in the byte order of another machine; convert them "
+                "to this machine's with a.astype(a.dtype.newbyteorder('='))");
         else if (view.format && !strcmp(view.format, "?"))
             PyErr_SetString(PyExc_TypeError,
                             "an array of bool is a mask, and has no keys");
         else
             done = 0; /* let its items say what they are */
     } else if (view.ndim != 1)
-        PyErr_Format(PyExc_ValueError,
-                     "an array of %d dimensions; right: one, as by a.ravel()",
-                     view.ndim);
+        PyErr_Format(
+            PyExc_ValueError,
+            "an array of %d dimensions; expected one, as a.ravel() gives",
+            view.ndim);
     else if (!PyBuffer_IsContiguous(&view, 'C'))
         PyErr_SetString(PyExc_ValueError,
-                        "the array is not contiguous; right: a contiguous "
-                        "copy, as by numpy.ascontiguousarray(a)");
+                        "the array is not contiguous; make a contiguous copy "
+                        "with numpy.ascontiguousarray(a)");
     else if (integers_each(&a, 0, (size_t)view.len / a.width, s))
         done = 1;
     PyBuffer_Release(&view);
@@ -242,7 +243,7 @@ static bool arrow_each(const struct ArrowSchema *schema,
     const bool ints = arrow_integers(format, &a);
     if (schema->dictionary || (!ints && !arrow_texts(format, &t))) {
         PyErr_Format(PyExc_TypeError,
-                     "a column of Arrow's format '%.20s'%s; right: text "
+                     "a column of Arrow's format '%.20s'%s; expected text "
                      "(string, large_string), binary or integers",
                      format, schema->dictionary ? " with a dictionary" : "");
         return false;
@@ -319,7 +320,7 @@ int py_arrays_each(PyObject *keys, struct py_sink *s)
     if (method) {
         Py_DECREF(method);
         PyErr_SetString(PyExc_TypeError,
-                        "a stream of columns; right: one column at a time "
+                        "a stream of columns; pass one column at a time "
                         "(x.combine_chunks(), or each of x.chunks)");
         return -1;
     }

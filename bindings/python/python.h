@@ -4,21 +4,22 @@
  * The extension translates: Python's objects to keys, its buffers to arrays,
  * statuses to exceptions. What a filter is and does is the library's.
  *
- *     module.c    the module, exceptions, kinds() and plan()
- *     gate.h      who may use an object while the interpreter's lock is free
- *     keys.c      keys from objects, lists and iterators
- *     arrays.c    keys from buffers and from columns of Arrow
- *     bitmap.c    the answers to a batch
- *     spec.c      arguments that say what a filter is to be
- *     filter.c    Filter: keys, one at a time and in batches
- *     whole.c     Filter: files, copies, sets, what it knows of itself
- *     building.c  Filter.build()
- *     facts.c     structs of the library as dictionaries
- *     sketch.c    what the sketches share; hll.c, topk.c, minhash.c
+ *     py_module.c    the module, exceptions, kinds() and plan()
+ *     py_gate.h      who may use an object while the interpreter's lock is free
+ *     py_keys.c      keys from objects, lists and iterators
+ *     arrays.c       keys from buffers and from columns of Arrow
+ *     bitmap.c       the answers to a batch
+ *     spec.c         arguments that say what a filter is to be
+ *     py_filter.c    Filter: keys, one at a time and in batches
+ *     whole.c        Filter: files, copies, sets, what it knows of itself
+ *     py_building.c  Filter.build()
+ *     py_facts.c     structs of the library as dictionaries
+ *     py_sketch.c    what the sketches share; py_hll.c, py_topk.c,
+ *                    py_minhash.c
  *
  * Only the stable ABI of Python 3.11 is used, so that one build serves that
  * version and all later ones. A free-threaded interpreter has no stable ABI
- * yet: for such a one it is compiled with its own headers, and gate.h locks
+ * yet: for such a one it is compiled with its own headers, and py_gate.h locks
  * where the interpreter no longer does.
  *
  * A function that returns false, NULL or -1 has set an exception.
@@ -37,7 +38,7 @@
 #include <bloomery.h>
 #include <bloomery/sketch.h>
 
-#include "bindings/python/gate.h"
+#include "bindings/python/py_gate.h"
 
 /* -------------------------------------------------------------- exceptions */
 

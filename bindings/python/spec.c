@@ -51,7 +51,7 @@ bool py_secret_of(PyObject *object, const unsigned char **out)
         return false;
     if (len != BLY_SECRET_BYTES) {
         PyErr_Format(PyExc_ValueError,
-                     "a secret of %zd bytes; right: %d, as from "
+                     "a secret of %zd bytes; expected %d, as from "
                      "secrets.token_bytes(%d)",
                      len, BLY_SECRET_BYTES, BLY_SECRET_BYTES);
         return false;
@@ -90,7 +90,7 @@ static bool bad_number(const char *name, PyObject *value, const char *right)
     PyErr_Format(PyUnicode_Check(value) || PyNumber_Check(value)
                      ? PyExc_ValueError
                      : PyExc_TypeError,
-                 "%s=%R; right: %s", name, value, right);
+                 "%s=%R; expected %s", name, value, right);
     return false;
 }
 
@@ -99,7 +99,7 @@ static bool not_zero(const char *name, bool zero)
 {
     if (zero)
         PyErr_Format(PyExc_ValueError,
-                     "%s=0; right: more than that, or None, and it is chosen",
+                     "%s=0; expected more than that, or None, and it is chosen",
                      name);
     return !zero;
 }
@@ -145,7 +145,8 @@ static bool type_of_keys(PyObject *value, bly_keying *out)
             return true;
         }
     PyErr_Format(PyExc_ValueError,
-                 "keys=%R; right: 'text', 'bytes', 'int64' or 'uint64'", value);
+                 "keys=%R; expected 'text', 'bytes', 'int64' or 'uint64'",
+                 value);
     return false;
 }
 

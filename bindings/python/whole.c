@@ -41,7 +41,7 @@ static bool checking_of(PyObject *word, bly_checking *out)
         }
     if (word)
         PyErr_Format(PyExc_ValueError,
-                     "check=%R; right: 'blocks', 'all' or 'nothing'", word);
+                     "check=%R; expected 'blocks', 'all' or 'nothing'", word);
     return !word;
 }
 
@@ -208,10 +208,10 @@ PyObject *py_whole_reduce(PyObject *object, PyObject *none)
         bly_peek(self->filter, &s);
     gate_pass_end(&self->gate, false, locked);
     if (s.keyed) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a keyed filter is not pickled, since its secret does "
-                        "not go with it; right: to_bytes(), and "
-                        "from_bytes(bytes, secret=...)");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "a keyed filter is not pickled, since its secret does not go with "
+            "it; use to_bytes() and from_bytes(bytes, secret=...)");
         return NULL;
     }
     PyObject *const bytes = py_whole_to_bytes(object, none);

@@ -105,7 +105,7 @@ function real(value, precision, fixed) {
 function keyOf(key) {
   if (typeof key === "string") return [TEXT, key];
   if (typeof key === "number") {
-    if (!Number.isSafeInteger(key)) throw new TypeError(`${key} is no key; right: a whole number up to 2^53 - 1, or a BigInt`);
+    if (!Number.isSafeInteger(key)) throw new TypeError(`${key} cannot be a key; expected a whole number up to 2^53 - 1, or a BigInt`);
     key = BigInt(key);
   }
   if (typeof key === "bigint") {
@@ -114,7 +114,7 @@ function keyOf(key) {
   }
   const bytes = bytesOf(key);
   if (bytes && !isLongs(key)) return [BYTES, bytes];
-  throw new TypeError(`${key === null ? "null" : typeof key} is no key; right: a string, a number, a BigInt or a Uint8Array`);
+  throw new TypeError(`${key === null ? "null" : typeof key} cannot be a key; expected a string, a number, a BigInt or a Uint8Array`);
 }
 
 /* The same for later: an iterator may fill its buffer anew for each key. */
@@ -156,7 +156,7 @@ const beside = (kinds, simd) =>
  * comes from, if not from beside this file.
  */
 export async function load({ kinds = "common", simd = hasSimd(), wasm } = {}) {
-  if (kinds !== "common" && kinds !== "all") throw new TypeError(`kinds: '${kinds}'; right: "common" or "all"`);
+  if (kinds !== "common" && kinds !== "all") throw new TypeError(`kinds: '${kinds}'; expected "common" or "all"`);
   const module = await compile(wasm ?? beside(kinds, simd));
   return instantiate(module);
 }
@@ -360,7 +360,7 @@ export function instantiate(module) {
     for (let i = 0; i < n; i++) {
       const key = keys[i];
       if (type === TEXT) {
-        if (/\p{Surrogate}/u.test(key)) throw new TypeError("a key has half of a surrogate pair; right: text that UTF-8 can hold, or bytes");
+        if (/\p{Surrogate}/u.test(key)) throw new TypeError("a key has half of a surrogate pair; expected text that UTF-8 can hold, or bytes");
         offsets[i + 1] = end += encode(key, data + end);
       } else bytes.set(key, data + offsets[i]);
     }

@@ -85,7 +85,7 @@ bly_status js_wanted_read(struct js_wanted *w, char *text)
         const bool option = strncmp(name, "options.", 8) == 0;
         const int taken = option ? 0 : take_own(w, name, sign + 1);
         if (taken < 0)
-            return js_refuse(name, sign + 1, "is no value for it");
+            return js_refuse(name, sign + 1, "is not a value for it");
         if (!taken && w->spec.noptions == JS_OPTIONS)
             return js_refuse("options", name, "is one too many");
         if (!taken)

@@ -92,7 +92,8 @@ static bly_status not_an_integer(bly_bytes key, bly_key_type to)
     }
     shown[n] = '\0';
     return bly_fail(BLY_EINVAL,
-                    "'%s%s' is no key of a filter of %s integers; right: %s",
+                    "'%s%s' is not a key of this filter, which holds %s "
+                    "integers; expected %s",
                     shown, key.len > n ? "..." : "", bly_key_type_name(to),
                     to == BLY_KEYS_INT64 ? RIGHT_INT64 : RIGHT_UINT64);
 }
@@ -190,7 +191,7 @@ bly_status bly_integers_as(bly_key_type to, bly_key_type from, const void *keys,
     if (from == BLY_KEYS_BYTES && n)
         return bly_fail(BLY_EINVAL,
                         "the keys of this filter are %s integers, not bytes; "
-                        "right: an integer, or its decimal text",
+                        "expected an integer, or its decimal text",
                         bly_key_type_name(to));
     if (!is_integer(from))
         return parse_integers(to, keys, n, ints, ndone);
@@ -207,9 +208,9 @@ static bly_status hash_integers(const bly_hasher *hs, bly_key_type to,
                                 size_t n, uint64_t *hashes, size_t *ndone)
 {
     if (to == BLY_KEYS_BYTES)
-        return bly_fail(BLY_EINVAL, "the keys of this filter are bytes, not "
-                                    "integers; right: the bytes that were "
-                                    "added");
+        return bly_fail(BLY_EINVAL,
+                        "the keys of this filter are bytes, not integers; "
+                        "expected the bytes that were added");
     if (to == BLY_KEYS_TEXT)
         hash_printed(hs, from == BLY_KEYS_INT64, keys, n, hashes);
     else

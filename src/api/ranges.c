@@ -48,8 +48,9 @@ typedef struct piece {
 
 static bly_status ends_first(void)
 {
-    return bly_fail(BLY_EINVAL, "a range ends before it begins; right: a..b "
-                                "where a is not above b");
+    return bly_fail(
+        BLY_EINVAL,
+        "a range ends before it begins; expected a..b where a is not above b");
 }
 
 /* --------------------------------------------------------------- integers */
@@ -96,7 +97,7 @@ static bly_status integer_ranges(const bly_filter *f, bly_key_type from,
     if (!type && (from == BLY_KEYS_TEXT || from == BLY_KEYS_BYTES))
         return bly_fail(BLY_EINVAL,
                         "the filter does not say whether its integers have a "
-                        "sign; right: ranges of int64 or uint64");
+                        "sign; ask for ranges of int64 or uint64");
     const bly_key_type to = type ? type : from;
     bly_status st = bly_integers_as(to, from, a, n, p->a, &done);
     if (!st)
@@ -170,9 +171,10 @@ static bly_status text_ranges(const bly_filter *f, bly_key_type from,
                         "kept in the order of bytes",
                         bly_key_type_name(keying.type));
     if (from != BLY_KEYS_TEXT && from != BLY_KEYS_BYTES)
-        return bly_fail(BLY_EINVAL,
-                        "the keys of this filter are in the order of bytes, "
-                        "not of integers; right: ends that are text or bytes");
+        return bly_fail(
+            BLY_EINVAL,
+            "the keys of this filter are in the order of bytes, not of "
+            "integers; expected ends that are text or bytes");
     for (size_t i = 0; i < n && !st; i++) {
         bool none = false;
         st = text_range(&f->extra->hasher,

@@ -112,8 +112,8 @@ static bly_status place_ring_make(bly_place *p, const bly_place_spec *spec)
     const uint64_t each = spec->points ? spec->points : PLACE_POINTS;
     if (p->weight * each > UINT32_MAX / 2)
         return bly_fail(BLY_EINVAL,
-                        "%llu points on a ring are too many; right: at most "
-                        "2^31, points times the sum of weights",
+                        "%llu points on a ring are too many; at most 2^31, "
+                        "points times the sum of weights",
                         (unsigned long long)(p->weight * each));
     p->npoints = (size_t)(p->weight * each);
     p->shift = 64;
@@ -448,8 +448,8 @@ static bly_status place_check(const bly_place_spec *spec,
     *rule = place_rule_named(spec->rule ? spec->rule : "ring");
     if (!*rule)
         return bly_fail(BLY_EINVAL,
-                        "there is no rule '%s'; right: ring, rendezvous, jump, "
-                        "table or bounded",
+                        "there is no rule '%s'; expected ring, rendezvous, "
+                        "jump, table or bounded",
                         spec->rule);
     if (spec->points > BLY_PLACE_MOST_POINTS)
         return bly_fail(BLY_EINVAL, "points per member are from 1 to %d",
@@ -462,8 +462,9 @@ static bly_status place_check(const bly_place_spec *spec,
     if (!(spec->slack >= 0 && spec->slack <= 100))
         return bly_fail(BLY_EINVAL, "slack is above 0 and at most 100");
     if (spec->weights && (*rule)->of == place_jump_of)
-        return bly_fail(BLY_ENOTSUP, "jump has no weights; right: ring, "
-                                     "rendezvous, table or bounded");
+        return bly_fail(
+            BLY_ENOTSUP,
+            "jump has no weights; use ring, rendezvous, table or bounded");
     for (size_t i = 0; spec->weights && i < spec->n; i++)
         if (!spec->weights[i] || spec->weights[i] > BLY_PLACE_MOST_WEIGHT)
             return bly_fail(BLY_EINVAL, "weights are from 1 to %d",
@@ -575,7 +576,7 @@ static bly_status place_counts(const bly_place *p)
 {
     return p->loads
                ? BLY_OK
-               : bly_fail(BLY_ENOTSUP, "%s counts no loads; right: bounded",
+               : bly_fail(BLY_ENOTSUP, "%s does not count loads; use bounded",
                           p->rule->name);
 }
 

@@ -219,11 +219,11 @@ bly_status bly_few_build(const uint64_t *hashes, size_t n, double bits,
     if ((!hashes && n) || !bytes || !nbytes)
         return bly_fail_null("hashes, bytes or nbytes");
     if (!(bits >= 1 && bits <= BLY_FEW_MOST_BITS))
-        return bly_fail(BLY_EINVAL, "%g bits per key; right: 1 to %d", bits,
+        return bly_fail(BLY_EINVAL, "%g bits per key; expected 1 to %d", bits,
                         BLY_FEW_MOST_BITS);
     if (n > BLY_FEW_MOST_KEYS)
-        return bly_fail(BLY_EINVAL, "%zu keys are not few; right: at most %d",
-                        n, BLY_FEW_MOST_KEYS);
+        return bly_fail(BLY_EINVAL, "%zu keys are too many here; at most %d", n,
+                        BLY_FEW_MOST_KEYS);
     if (room < bly_few_room(n, bits))
         return bly_fail(BLY_EINVAL, "room for %zu bytes, and %zu are needed",
                         room, bly_few_room(n, bits));

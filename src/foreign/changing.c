@@ -12,7 +12,7 @@
 
 #include "core/sized.h"
 #include "foreign/format.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 #include "format/replace.h"
 
 /* f where st is BLY_OK, else none. */
@@ -260,7 +260,8 @@ bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
 {
     if (!f || ((!from || !weights) && n))
         return bly_fail_null("f or from or weights");
-    bly_status st = foreign_can_change(f, bly_row_of(f)->sum, "is no sum");
+    bly_status st =
+        foreign_can_change(f, bly_row_of(f)->sum, "cannot be a sum");
     for (size_t i = 0; i < n && !st; i++)
         if (!from[i] || from[i]->row != f->row)
             st = bly_fail(BLY_EUNFIT, "a sum of other formats");

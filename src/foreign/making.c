@@ -7,7 +7,7 @@
 #include "core/sized.h"
 #include "core/sort.h"
 #include "foreign/format.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 
 double bly_bloom_bits(double n, double fpr)
 {

@@ -294,8 +294,8 @@ static bly_status key_wrong(const bly_parquet_column *c, const char *right)
     char type[80];
     bly_parquet_type_name(c, type, sizeof type);
     return bly_fail(BLY_EINVAL,
-                    "not a value of column %s, which is %s; right: %s", c->name,
-                    type, right);
+                    "not a value of column %s, which is %s; expected %s",
+                    c->name, type, right);
 }
 
 /* What a number's text must be like. */

@@ -158,7 +158,7 @@ static bly_status squid_encode(const bly_foreign *f, bly_bytes text,
             return bly_fail(
                 BLY_EINVAL,
                 "Squid keeps only what was requested with GET, POST, PUT or "
-                "HEAD; right: URL, METHOD URL, or 32 digits of an MD5");
+                "HEAD; expected URL, METHOD URL, or 32 digits of an MD5");
         text.ptr = (const char *)text.ptr + nword + 1;
         text.len -= nword + 1;
     }

@@ -17,7 +17,7 @@
 #include <sys/sysmacros.h>
 #endif
 
-#include "format/files.h"
+#include "format/filter_files.h"
 
 #define HOLDER_NAME 32 /* bytes of a process's name; Linux keeps 15 */
 

@@ -6,8 +6,8 @@
  * payload, so it takes no longer for a large filter than for a small one; A
  * query pages in what it touches, and processes share those pages. If the file
  * has sums of blocks, the blocks that a query depends on are checked before it
- * is answered, each once (core/sums.h, reach() of kind.h). Coded files cannot
- * be used in place; for them this is only another way to read.
+ * is answered, each once (core/block_sums.h, reach() of kind.h). Coded files
+ * cannot be used in place; for them this is only another way to read.
  *
  * How much the kernel reads ahead matters, since queries go anywhere. By
  * default a fault on a page that is not in memory brings in the 128 KiB around
@@ -30,7 +30,7 @@
 #include "core/hash.h"
 #include "core/sized.h"
 #include "core/status.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 #include "format/reader.h"
 #include "format/record.h"
 #include "format/replace.h"

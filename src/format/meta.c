@@ -348,7 +348,7 @@ static bly_status may_be_text(bly_bytes text, const char *what)
 {
     const char *const wrong = bly_text_wrong(text);
     if (wrong)
-        return bly_fail(BLY_EINVAL, "%s %s; right: one line of text in UTF-8",
+        return bly_fail(BLY_EINVAL, "%s %s; expected one line of text in UTF-8",
                         what, wrong);
     if (text.len > BLY_NOTE_MOST)
         return bly_fail(BLY_ERANGE, "%s has %zu bytes; it may have %d", what,

@@ -20,8 +20,8 @@
  *
  * A mapped file goes the same way, except that its payloads are not read now.
  * They are checked block by block as queries reach them, if the file has a
- * table of sums (core/sums.h), and otherwise by bly_verify() on demand. Coded
- * payloads are read, and then the filter does not need the file any more.
+ * table of sums (core/block_sums.h), and otherwise by bly_verify() on demand.
+ * Coded payloads are read, and then the filter does not need the file any more.
  *
  * A mapped file may change while it is being read. So headers and tables are
  * copied first, and the copies are checked and used.

@@ -25,7 +25,7 @@
 #define BLY_RECORD_H
 
 #include "codec/codec.h"
-#include "core/sums.h"
+#include "core/block_sums.h"
 #include "format/meta.h"
 #include "kinds/kind.h"
 

@@ -27,7 +27,7 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "format/delta.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 #include "format/reader.h"
 #include "format/replace.h"
 #include "format/stored.h"

@@ -390,8 +390,9 @@ static bly_status exact_push(bly_filter *f, const bly_shape *shape, double rate,
 
 static bly_status exact_no_group(void)
 {
-    return bly_fail(BLY_EINVAL, "a key has no group; right: its group, a tab "
-                                "and the key");
+    return bly_fail(
+        BLY_EINVAL,
+        "a key has no group; expected its group, a tab and the key");
 }
 
 /* Make the first ribbons of the spans, from sorted hashes. The plan is not

@@ -301,7 +301,7 @@ bly_status bly_exact_group(const bly_want *w, uint64_t seed,
                         "a filter of groups takes as few bits as it "
                         "can: give a rate or nothing, no size");
     if (n == 0 || n > BLY_GROUPS_ROWS)
-        return bly_fail(BLY_EINVAL, "%zu groups; right: 1 to %llu", n,
+        return bly_fail(BLY_EINVAL, "%zu groups; expected 1 to %llu", n,
                         (unsigned long long)BLY_GROUPS_ROWS);
     /* The second ribbon halves the rate. */
     while (narrowest < MAX_WIDTH && w->fpr > 0 &&

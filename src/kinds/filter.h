@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "core/hash.h"
-#include "core/sums.h"
+#include "core/block_sums.h"
 #include "engine/rows.h"
 #include "host/host.h"
 #include "kinds/kind.h"

@@ -110,7 +110,7 @@ typedef struct bly_outside {
     uint64_t
         payload_sum; /* of the data, where mapped: bly_verify() expects it */
     struct bly_sums *sums; /* used instead where the file has one sum per block
-                              of the data; else NULL (core/sums.h) */
+                              of the data; else NULL (core/block_sums.h) */
 } bly_outside;
 
 /* Filters of 100 keys are wanted as often as filters of a billion, and there
@@ -160,7 +160,7 @@ typedef struct bly_meta {
 } bly_meta;
 
 struct bly_bitset; /* bitset.h */
-struct bly_sums;   /* core/sums.h */
+struct bly_sums;   /* core/block_sums.h */
 
 /* What plan() is asked for. items is never 0. Exactly one of fpr and bits is 0,
  * and plan() chooses it. BLY_SELF_SIZED kinds get all three as the caller gave

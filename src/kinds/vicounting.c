@@ -364,7 +364,7 @@ static bly_status vicounting_plan(const bly_want *w, bly_shape *out)
                                     "as set, not both");
     if (own && !vi_own_set(own, &set))
         return bly_fail(BLY_EINVAL,
-                        "set = %llu is no set of increments: right are 2, 4 "
+                        "set = %llu is not a set of increments: expected 2, 4 "
                         "or 8 rising numbers from 1 to %d, two digits each, as "
                         "in 08121415 for {8, 12, 14, 15}",
                         (unsigned long long)own, VI_OWN_TOP);

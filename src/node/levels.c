@@ -11,7 +11,7 @@
 #include "codec/rice.h"
 #include "core/varint.h"
 #include "kinds/classic.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 static size_t varint_bytes(uint64_t x)
 {

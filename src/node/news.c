@@ -40,7 +40,7 @@
 #include "core/cells.h"
 #include "core/sized.h"
 #include "core/status.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 enum {
     NEWS_AT_FLAGS = 4,
@@ -227,8 +227,9 @@ static bly_status news_apply(const bly_node *v, const bly_edge *e,
         return BLY_OK;
     bly_free(*out);
     *out = NULL;
-    return bly_fail(BLY_EFORMAT, "the message is damaged: its levels are no "
-                                 "list of bits");
+    return bly_fail(
+        BLY_EFORMAT,
+        "the message is damaged: its levels are not a list of bits");
 }
 
 bly_status bly_node_hear_sized(bly_node *v, const char *link, const void *bytes,

@@ -26,7 +26,7 @@
 #include "core/status.h"
 #include "format/meta.h"
 #include "kinds/classic.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 /* -------------------------------------------------------------------- life */
 

@@ -37,11 +37,11 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "format/delta.h"
-#include "format/files.h"
+#include "format/filter_files.h"
 #include "format/reader.h"
 #include "format/replace.h"
 #include "kinds/classic.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 enum {
     NODE_AT_VERSION = 8,
@@ -180,7 +180,7 @@ static bly_status heard_read(bly_node *v, bly_edge *e, const unsigned char **at,
         right = *(*at)++ == 0;
     if (!right) {
         bly_free(heard);
-        return node_damaged("what a link told is no list of bits");
+        return node_damaged("what a link told is not a list of bits");
     }
     bly_edge_set_heard(v, e, heard);
     return BLY_OK;

@@ -16,7 +16,7 @@
 
 #include "core/sized.h"
 #include "core/status.h"
-#include "node/node.h"
+#include "node/node_levels.h"
 
 #define NODE_HERE UINT32_MAX /* the index of the node itself */
 

@@ -358,7 +358,7 @@ bly_status bly_hll_fits(const bly_hll *a, const bly_hll *b)
                         "sketches of precision %u and %u do not go together: "
                         "make both with the same",
                         a->p, b->p);
-    return bly_origins_fit(&a->origin, &b->origin);
+    return bly_origins_fit(&a->origin, is_empty(a), &b->origin, is_empty(b));
 }
 
 /* Make the dense dst the sketch of both. */
@@ -398,8 +398,7 @@ bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src)
     }
     if (st)
         return st;
-    if (!dst->origin.keying.type)
-        dst->origin.keying = src->origin.keying;
+    dst->origin.keying = bly_origins_keying(&dst->origin, &src->origin);
     dst->total = src->total < UINT64_MAX - dst->total ? dst->total + src->total
                                                       : UINT64_MAX;
     return BLY_OK;

@@ -4,6 +4,7 @@
 #include "sketch/origin.h"
 
 #include "core/hash.h"
+#include "core/keyings.h"
 #include "core/status.h"
 
 bly_origin bly_origin_of(uint64_t seed, const unsigned char *secret)
@@ -17,9 +18,9 @@ bly_origin bly_origin_of(uint64_t seed, const unsigned char *secret)
     return o;
 }
 
-bly_status bly_origins_fit(const bly_origin *a, const bly_origin *b)
+bly_status bly_origins_fit(const bly_origin *a, bool none_in_a,
+                           const bly_origin *b, bool none_in_b)
 {
-    const bly_keying x = a->keying, y = b->keying;
     if (a->hasher.id != b->hasher.id)
         return bly_fail(BLY_EUNFIT,
                         "one sketch is keyed and the other is not: make both "
@@ -33,16 +34,14 @@ bly_status bly_origins_fit(const bly_origin *a, const bly_origin *b)
                         "make both with the same",
                         (unsigned long long)a->hasher.seed,
                         (unsigned long long)b->hasher.seed);
-    if (x.type && y.type && x.type != y.type)
-        return bly_fail(BLY_EUNFIT,
-                        "sketches of keys of two types (text, bytes, integers) "
-                        "do not go together");
-    if (x.type && y.type && x.forms != y.forms)
-        return bly_fail(BLY_EUNFIT,
-                        "sketches of keys that were normalised in different "
-                        "ways do not go together: make both with the same "
-                        "options");
-    return BLY_OK;
+    if ((none_in_a && !a->keying.type) || (none_in_b && !b->keying.type))
+        return BLY_OK;
+    return bly_key_types_fit(a->keying, b->keying, "sketch");
+}
+
+bly_keying bly_origins_keying(const bly_origin *a, const bly_origin *b)
+{
+    return a->keying.type ? a->keying : b->keying;
 }
 
 void bly_origin_forget(bly_origin *o)

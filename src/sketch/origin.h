@@ -20,8 +20,13 @@ typedef struct bly_origin {
 bly_origin bly_origin_of(uint64_t seed, const unsigned char *secret);
 
 /* BLY_EUNFIT, and what differs, if sketches of the two do not go together. Keys
- * of which one side says nothing fit any. */
-bly_status bly_origins_fit(const bly_origin *a, const bly_origin *b);
+ * of which one side says nothing fit only if there are none, or if the others
+ * are bytes (core/keyings.h): none_in says that nothing was ever added. */
+bly_status bly_origins_fit(const bly_origin *a, bool none_in_a,
+                           const bly_origin *b, bool none_in_b);
+
+/* What a sketch of both says about its keys. */
+bly_keying bly_origins_keying(const bly_origin *a, const bly_origin *b);
 
 /* Wipe the secret. */
 void bly_origin_forget(bly_origin *o);

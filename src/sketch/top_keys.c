@@ -19,14 +19,14 @@
  *
  * The decay is HeavyKeeper's [1]: who comes rarely cannot hold a cell against
  * many, and decay^count falls so fast that a heavy key's cell hardly ever
- * loses. Two changes make it far more accurate at equal memory (bench/topk.c):
- * keys on the list are kept out of the cells, so that heavy ones need none and
- * their counts stay exact; and a key holds one cell of a cache line, the
- * lightest being the one to lose, instead of one in each of several rows. With
- * these the value of decay hardly matters any more: the lightest of eight is
- * rarely a heavy one. A count-min sketch with a heap, the usual alternative,
- * overestimates all that is light, and fills its list with lucky ones where
- * memory is short.
+ * loses. Two changes make it far more accurate at equal memory
+ * (bench/speed_topk.c): keys on the list are kept out of the cells, so that
+ * heavy ones need none and their counts stay exact; and a key holds one cell of
+ * a cache line, the lightest being the one to lose, instead of one in each of
+ * several rows. With these the value of decay hardly matters any more: the
+ * lightest of eight is rarely a heavy one. A count-min sketch with a heap, the
+ * usual alternative, overestimates all that is light, and fills its list with
+ * lucky ones where memory is short.
  *
  * Counts are at or below the truth but for two rare things: of a key that
  * joined late the units before it had a cell are missing; one stranger in 8000
@@ -44,6 +44,7 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "core/secret.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "sketch/topk.h"
@@ -53,7 +54,8 @@
 
 #define TOPK_FIRST_ROOM 16u
 
-/* Cells for a thousand keys of a million at Zipf 0.8 and more (bench/topk.c).
+/* Cells for a thousand keys of a million at Zipf 0.8 and more
+ * (bench/speed_topk.c).
  */
 #define TOPK_BYTES_A_KEY 128
 #define TOPK_LEAST_BYTES 4096
@@ -87,10 +89,18 @@ static void topk_lists_free(const bly_topk *t, topk_entry *entries,
         bly_mem_release(&t->mem, slots, topk_slots_for(room) * sizeof *slots);
 }
 
+/* Where a hash belongs. Whoever chooses keys knows their hashes, unless these
+ * are keyed, but not the salt: they do not all meet in one place. */
+static uint32_t topk_home(const bly_topk *t, uint64_t h)
+{
+    return (uint32_t)bly_scale(bly_mix64(h ^ t->salt[0]) * t->salt[1],
+                               t->nslots);
+}
+
 /* The slot of a hash, or the free one where it would be. */
 static uint32_t topk_slot_of(const bly_topk *t, uint64_t h)
 {
-    uint32_t s = (uint32_t)bly_scale(h, t->nslots);
+    uint32_t s = topk_home(t, h);
     while (t->slots[s].entry && t->slots[s].hash != h)
         s = (s + 1) & (t->nslots - 1);
     return s;
@@ -157,6 +167,8 @@ bly_status bly_topk_make(const bly_mem *mem, uint32_t k, uint64_t nlines,
     t->k = k;
     t->nlines = nlines;
     t->decay = decay;
+    bly_process_secret(t->salt);
+    t->salt[1] |= 1;
     for (unsigned c = 0; c < TOPK_CHANCES; c++) {
         const double p = ldexp(pow(decay, c), 64);
         t->chance[c] = p < 0x1p64 ? (uint64_t)p : UINT64_MAX;
@@ -230,7 +242,7 @@ static void topk_slot_clear(bly_topk *t, uint64_t h)
     uint32_t hole = topk_slot_of(t, h);
     for (uint32_t s = (hole + 1) & mask; t->slots[s].entry;
          s = (s + 1) & mask) {
-        const uint32_t home = (uint32_t)bly_scale(t->slots[s].hash, t->nslots);
+        const uint32_t home = topk_home(t, t->slots[s].hash);
         if (((s - home) & mask) < ((s - hole) & mask))
             continue;
         t->slots[hole] = t->slots[s];
@@ -384,21 +396,6 @@ static unsigned char *topk_key_copy(bly_topk *t, const void *key, size_t len)
 
 /* ---------------------------------------------------------- what was saved */
 
-/* Hashes that come from a file may have been chosen to lie in each other's way:
- * with half of the slots free, no others have so many behind them. */
-#define TOPK_CROWD 1000
-
-/* Is there a place for this hash, which is not on the list? */
-static bool topk_place(const bly_topk *t, uint64_t hash)
-{
-    const uint32_t mask = t->nslots - 1;
-    uint32_t s = (uint32_t)bly_scale(hash, t->nslots), steps = 0;
-    for (; t->slots[s].entry && steps < TOPK_CROWD; s = (s + 1) & mask, steps++)
-        if (t->slots[s].hash == hash)
-            return false;
-    return steps < TOPK_CROWD;
-}
-
 bly_status bly_topk_restore(bly_topk *t, uint64_t hash, uint64_t count,
                             const void *key, size_t len)
 {
@@ -406,8 +403,7 @@ bly_status bly_topk_restore(bly_topk *t, uint64_t hash, uint64_t count,
     const bool own =
         t->origin.blind || bly_hash(&t->origin.hasher, key, len) == hash;
     if (at == t->k || !own || !count || count > t->total ||
-        (at && topk_heap_count(t, (at - 1) / 2) > count) ||
-        !topk_place(t, hash))
+        (at && topk_heap_count(t, (at - 1) / 2) > count) || topk_find(t, hash))
         return bly_fail(BLY_EFORMAT, "a damaged list of heaviest keys: keys "
                                      "that no stream leaves there");
     const bly_status st = topk_grow(t);
@@ -761,7 +757,8 @@ bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
             "differ: make both with the same",
             (unsigned)dst->k, (unsigned long long)(dst->nlines * BLY_LINE),
             (unsigned)src->k, (unsigned long long)(src->nlines * BLY_LINE));
-    bly_status st = bly_origins_fit(&dst->origin, &src->origin);
+    bly_status st =
+        bly_origins_fit(&dst->origin, !dst->total, &src->origin, !src->total);
     if (st)
         return st;
     if (src->total > UINT64_MAX - dst->total)
@@ -782,8 +779,7 @@ bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src)
     }
     topk_forget_listed(both);
     both->origin = dst->origin;
-    if (!both->origin.keying.type)
-        both->origin.keying = src->origin.keying;
+    both->origin.keying = bly_origins_keying(&dst->origin, &src->origin);
     both->random = dst->random;
     both->total = dst->total + src->total;
     both->has_left = false;

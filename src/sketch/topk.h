@@ -40,6 +40,7 @@ struct bly_topk {
     uint32_t *heap;      /* numbers of entries, the lightest first */
     topk_slot *slots;    /* hash to entry: open addressing, at most half full */
     uint32_t nslots;     /* a power of two */
+    uint64_t salt[2];    /* of the places of hashes in slots */
     topk_entry left;     /* who was pushed out by the last addition */
     bool has_left;
     uint64_t chance[TOPK_CHANCES]; /* decay^count as a share of 2^64 */

@@ -1,0 +1,270 @@
+/*
+ * gossip_verbs.c - asking peers: for documents, and for what they know
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "wire/call.h"
+#include "apps/net/gossip/gossip_node.h"
+#include "apps/net/gossip/gossip_wire.h"
+#include "report/say.h"
+#include "report/show.h"
+
+#define ASK_TIMEOUT 30000
+#define ASK_TRIES 4
+
+struct search_hit {
+    char peer[ADDRESS_TEXT];
+    double score;
+    bly_bytes path, context;
+};
+
+struct search_report {
+    struct search_hit *hits;
+    size_t nhits;
+    uint64_t peers, with_words, asked, silent;
+};
+
+static const struct field hit_fields[] = {
+    FIELD(struct search_hit, peer, NONE, "who has it"),
+    FIELD(struct search_hit, path, NONE, "its path in the folder of the peer"),
+    FIELD(struct search_hit, score, NONE, "by which it is ranked"),
+    FIELD(struct search_hit, context, NONE, "a line of it"),
+    { 0 },
+};
+
+const struct field search_fields[] = {
+    LIST(struct search_report, "documents", hits, nhits, AT, hit_fields,
+         "best first"),
+    FIELD(struct search_report, peers, NONE, "whose filters are known"),
+    FIELD(struct search_report, with_words, NONE,
+          "of them that seem to have one of the words"),
+    FIELD(struct search_report, asked, NONE, "of them that were asked"),
+    FIELD(struct search_report, silent, NONE, "of them that did not answer"),
+    { 0 },
+};
+
+/* Ask, and again if it is busy: after 50 ms, doubling. False, with the reason
+ * printed. */
+static bool ask_peer(struct caller *c, const char *where, uint8_t type,
+                     struct blob *body, struct frame *f)
+{
+    struct address to;
+    struct blob copy = { 0 };
+    if (!address_parse(where, &to))
+        return false;
+    for (unsigned tries = 0; tries < ASK_TRIES; tries++) {
+        /* A frame takes the place of its body. */
+        blob_start(&copy);
+        blob_bytes(&copy, body->at + FRAME_HEAD, body->n - FRAME_HEAD);
+        const bool ok = call_ask(c, &to, type, &copy, f);
+        const enum frame_error e = ok ? call_error(c, f) : (enum frame_error)0;
+        if (ok && !e) {
+            blob_free(&copy);
+            return true;
+        }
+        if (e != FRAME_BUSY)
+            break;
+        const struct timespec t = { 0, (50L << tries) * 1000000 };
+        nanosleep(&t, NULL);
+    }
+    blob_free(&copy);
+    return !fail("%s: %s", where, c->why);
+}
+
+static void caller_end(struct caller *c, struct blob *b)
+{
+    call_close(c);
+    blob_free(b);
+}
+
+static bool read_report(const struct frame *f, struct search_report *r)
+{
+    struct body b = { f->body, f->nbody, false };
+    r->peers = body_number(&b, 4);
+    r->with_words = body_number(&b, 4);
+    r->asked = body_number(&b, 4);
+    r->silent = body_number(&b, 4);
+    const size_t n = (size_t)body_number(&b, 2);
+    r->hits = n <= QUERY_BEST ? calloc(n + 1, sizeof *r->hits) : NULL;
+    if (!r->hits)
+        return false;
+    for (; r->nhits < n && !b.bad; r->nhits++) {
+        struct search_hit *const h = &r->hits[r->nhits];
+        struct address a;
+        gossip_get_address(&b, &a);
+        const uint64_t bits = body_number(&b, 8);
+        memcpy(&h->score, &bits, sizeof h->score);
+        h->path = text_get(&b);
+        h->context = text_get(&b);
+        if (!b.bad)
+            address_text(&a, h->peer);
+        if (!(h->score >= 0 && h->score < 1e9))
+            return false;
+    }
+    return !b.bad && !b.n;
+}
+
+static void print_report(const struct search_report *r)
+{
+    for (size_t i = 0; i < r->nhits; i++) {
+        const struct search_hit *const h = &r->hits[i];
+        printf("%6.3f  %s  %s\n", h->score, h->peer,
+               show_text(h->path.ptr, h->path.len));
+        if (h->context.len)
+            printf("        %s\n", show_text(h->context.ptr, h->context.len));
+    }
+    note("%zu documents; of %llu peers %llu seem to have a word, %llu were "
+         "asked, %llu did not answer",
+         r->nhits, (unsigned long long)r->peers,
+         (unsigned long long)r->with_words, (unsigned long long)r->asked,
+         (unsigned long long)r->silent);
+}
+
+int gossip_find_words(const struct peer_args *a, const struct list *words)
+{
+    struct secure_secret secret;
+    struct query q = { .k = (unsigned)(a->best ? a->best : 20) };
+    struct search_report r = { 0 };
+    struct blob b = { 0 };
+    struct frame f;
+    if (a->best > QUERY_BEST)
+        return fail("--best is at most %d", QUERY_BEST);
+    if (!a->at)
+        return fail("no peer is given; use --at ADDRESS:PORT");
+    if (!query_words(&q, words->at, words->n))
+        return fail("1 to %d different words of letters and digits are wanted",
+                    QUERY_WORDS);
+    if (!secure_read(a->key, &secret))
+        return TROUBLE;
+    struct caller c = { .secret = &secret,
+                        .ring = gossip_network(),
+                        .timeout = ASK_TIMEOUT };
+    int status = TROUBLE;
+    query_put(&b, &q, false);
+    if (ask_peer(&c, a->at, GOSSIP_SEARCH, &b, &f)) {
+        if (!read_report(&f, &r)) {
+            fail("%s: an answer that is none", a->at);
+        } else {
+            /* Who was silent may have them. */
+            status = r.nhits ? YES : r.silent ? TROUBLE : NO;
+            if (a->json)
+                report(stdout, true, search_fields, &r, NULL);
+            else if (!quiet)
+                print_report(&r);
+            if (status == TROUBLE)
+                fail("unknown: %llu of the peers that may have the words did "
+                     "not answer",
+                     (unsigned long long)r.silent);
+        }
+    }
+    free(r.hits);
+    caller_end(&c, &b);
+    return status;
+}
+
+/* ---------------------------------------------------------------- a directory
+ */
+
+struct listed_peer {
+    char address[ADDRESS_TEXT];
+    uint64_t version, filter, silent;
+};
+
+struct peers_report {
+    uint64_t numbers[PEER_NUMBERS];
+    struct listed_peer *peers;
+    size_t npeers;
+};
+
+static const struct field listed_fields[] = {
+    FIELD(struct listed_peer, address, NONE, "where it listens"),
+    FIELD(struct listed_peer, version, NONE,
+          "of its words; 0: not heard of yet"),
+    FIELD(struct listed_peer, filter, BYTES,
+          "of the filter of its words; 0: there is none"),
+    FIELD(struct listed_peer, silent, NONE,
+          "times in a row that it did not answer"),
+    { 0 },
+};
+
+#define NUMBER(name, which, how, help) \
+    NAMED(struct peers_report, name, numbers[which], how, help)
+
+const struct field peers_fields[] = {
+    NUMBER("documents", PEER_DOCUMENTS, NONE, "in its own folder"),
+    NUMBER("words", PEER_WORDS, NONE, "different ones in them"),
+    NUMBER("left_out", PEER_LEFT_OUT, NONE, "files that are not documents"),
+    NUMBER("rumours", PEER_RUMOURS, NONE, "times that it told some"),
+    NUMBER("compared", PEER_COMPARED, NONE, "directories with others"),
+    NUMBER("fetched", PEER_FETCHED, NONE, "filters from others"),
+    NUMBER("deltas", PEER_DELTAS, NONE, "of them as what had changed"),
+    NUMBER("silent", PEER_SILENT, NONE, "questions without an answer"),
+    NUMBER("refused", PEER_REFUSED, NONE, "questions, and filters of others"),
+    NUMBER("hot", PEER_HOT, NONE, "rumours that it still tells"),
+    NUMBER("bytes_in", PEER_BYTES_IN, BYTES, "from others"),
+    NUMBER("bytes_out", PEER_BYTES_OUT, BYTES, "to others"),
+    NUMBER("bad", PEER_BAD, NONE, "connections that sent no frames"),
+    NUMBER("milliseconds", PEER_MILLISECONDS, NONE, "since it was started"),
+    LIST(struct peers_report, "peers", peers, npeers, AT, listed_fields,
+         "that it knows, itself first"),
+    { 0 },
+};
+
+static bool read_peers(const struct frame *f, struct peers_report *r)
+{
+    struct body b = { f->body, f->nbody, false };
+    for (size_t i = 0; i < PEER_NUMBERS; i++)
+        r->numbers[i] = body_number(&b, 8);
+    const size_t n = (size_t)body_number(&b, 4);
+    r->peers = n <= b.n / 32 ? calloc(n + 1, sizeof *r->peers) : NULL;
+    if (!r->peers)
+        return false;
+    for (; r->npeers < n && !b.bad; r->npeers++) {
+        struct listed_peer *const p = &r->peers[r->npeers];
+        struct address a;
+        gossip_get_address(&b, &a);
+        p->version = body_number(&b, 8);
+        p->filter = body_number(&b, 4);
+        p->silent = body_number(&b, 1);
+        if (!b.bad)
+            address_text(&a, p->address);
+    }
+    return !b.bad && !b.n;
+}
+
+int gossip_peers(const struct peer_args *a, const char *where)
+{
+    struct secure_secret secret;
+    struct peers_report r = { 0 };
+    struct blob b = { 0 };
+    struct frame f;
+    if (!secure_read(a->key, &secret))
+        return TROUBLE;
+    struct caller c = { .secret = &secret,
+                        .ring = gossip_network(),
+                        .timeout = ASK_TIMEOUT };
+    int status = TROUBLE;
+    blob_start(&b);
+    if (ask_peer(&c, where, GOSSIP_LIST, &b, &f)) {
+        if (!read_peers(&f, &r)) {
+            fail("%s: an answer that is none", where);
+        } else {
+            status = YES;
+            if (a->json)
+                report(stdout, true, peers_fields, &r, NULL);
+            else if (!quiet)
+                for (size_t i = 0; i < r.npeers; i++)
+                    report_text(stdout, listed_fields, &r.peers[i],
+                                "{address:-22} {?filter}[{filter}|no filter]"
+                                "[{?silent}, silent {silent} times|]\n");
+        }
+    }
+    free(r.peers);
+    caller_end(&c, &b);
+    return status;
+}

@@ -1,0 +1,37 @@
+/*
+ * seal_args.h - what bloomery seal is told, and what it tells: all that is
+ * there without libsodium too
+ */
+#ifndef BLY_SEAL_ARGS_H
+#define BLY_SEAL_ARGS_H
+
+#include "report/fields.h"
+
+struct seal_args {
+    const char *key, *output, *word;
+    double fpr;
+    bool names, json;
+};
+
+struct sealed_report {
+    const char *archive;
+    uint64_t documents, all, bytes, index_bytes;
+    double rate;
+};
+
+struct searched {
+    uint64_t documents, found;
+    double rate;
+};
+
+struct opened_report {
+    char id[33];
+    bly_bytes name;
+    uint64_t bytes;
+    bool older;
+};
+
+extern const struct field sealed_fields[], searched_fields[], opened_fields[];
+extern const struct report seal_reports[];
+
+#endif
