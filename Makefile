@@ -38,6 +38,8 @@ VERSION := $(MAJOR).$(MINOR).$(call part,PATCH)
 # Programs run with every library of one soname: the major version, and before 1.0 the minor one too.
 SONAME   = libbloomery.so.$(MAJOR)$(if $(filter 0,$(MAJOR)),.$(MINOR))
 
+include tools/rules.mk
+
 # ------------------------------------------------------------------ libraries
 
 # Whether the compiler finds these headers. (Not by a piped '#include': in $(shell) versions of make
@@ -440,6 +442,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	    $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/bloomery/%,$(filter %.so,$(LOADED))) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	$(install_pages)
 	$(foreach n,1 2 3,install -m 644 $(word $(n),$(COMPLETION)) $(DESTDIR)$(PREFIX)/share/$(word $(n),$(COMPLETED)) &&) :
 	$(Q)$(LDCONFIG)
 
@@ -458,6 +461,7 @@ uninstall: ## take away what install brought
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
 	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETED))
+	$(uninstall_pages)
 	$(Q)$(LDCONFIG)
 
 # ------------------------------------------------------------- WebAssembly

@@ -344,8 +344,8 @@ static void storing_copies_no_array(void **unused)
                                         .items = 1500, /* one is small */
                                         .mem = &l.mem };
         assert_ok(bly_foreign_new(&spec, &f));
-        for (unsigned i = 0; i < 4; i++)
-            add_range(f, 3000 * i, 3000);
+        for (unsigned from = 0; from < 12000; from += 3000)
+            add_range(f, from, 3000);
         const long calls = l.calls;
         assert_ok(bly_foreign_store(f, &to));
         assert_int_equal(l.calls, calls);

@@ -114,9 +114,9 @@ static inline bly_chain_rules *bly_chain_rules_of(const bly_foreign *f)
     return (bly_chain_rules *)(void *)(bly_chain_links(f) + f->nparts);
 }
 
-/* The array of a link of f, zeroed; NULL without memory. In front of a large one
- * of valkey-bloom's there is room for what its records have there, so that head
- * and array are stored at once, without a copy of both. */
+/* The array of a link of f, zeroed; NULL without memory. In front of a large
+ * one of valkey-bloom's there is room for what its records have there, so that
+ * head and array are stored at once, without a copy of both. */
 #define BLY_CHAIN_LEAD ((size_t)64) /* keeps the array aligned */
 #define BLY_CHAIN_LARGE ((size_t)4096)
 unsigned char *bly_chain_array_new(const bly_foreign *f, size_t nbytes);
