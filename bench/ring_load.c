@@ -59,8 +59,7 @@ static double wall(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---------------------------------------------------------------------- Redis
- */
+/* -------------------------------------------------------------------- Redis */
 
 static unsigned slot_of(const char *key, size_t n)
 {
@@ -121,8 +120,7 @@ static bool redis_get(struct redis *r, const unsigned char *digest)
     return true;
 }
 
-/* ----------------------------------------------------------------------- ring
- */
+/* --------------------------------------------------------------------- ring */
 
 struct ranges {
     struct chord_found at[MOST_RANGES];
@@ -170,8 +168,7 @@ static bool ring_ask(struct chord_client *c, struct ranges *ranges,
     return ok;
 }
 
-/* ------------------------------------------------------------------------ load
- */
+/* --------------------------------------------------------------------- load */
 
 static void *run_client(void *arg)
 {

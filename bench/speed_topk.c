@@ -169,8 +169,7 @@ static score run_topk(const stream *s, size_t k, size_t bytes, uint64_t kth)
     return sc;
 }
 
-/* --------------------------------------------- a count-min sketch and a heap
- */
+/* -------------------------------------------- a count-min sketch and a heap */
 
 typedef struct heap {
     size_t k, n;

@@ -188,8 +188,7 @@ void chord_named(const struct chord *n,
     }
 }
 
-/* --------------------------------------------------------------- predecessor
- */
+/* -------------------------------------------------------------- predecessor */
 
 static void check_pred(struct chord *n)
 {
@@ -257,8 +256,7 @@ void chord_notify(struct chord *n, struct chord_peer to)
     }
 }
 
-/* ------------------------------------------------------------- stabilisation
- */
+/* ------------------------------------------------------------ stabilisation */
 
 static void first_silent(struct chord *n);
 static void first_answered(struct chord *n, struct chord_peer pred,
@@ -368,8 +366,7 @@ static void stage_silent(struct chord *n)
         stage_end(n, n->succ[0]);
 }
 
-/* --------------------------------------------------------------------- events
- */
+/* ------------------------------------------------------------------- events */
 
 void chord_init(struct chord *n, const struct chord_ring *ring,
                 const struct chord_host *host, void *ctx,

@@ -12,8 +12,7 @@
 #include "wire/runtime.h"
 #include "report/say.h"
 
-/* ---------------------------------------------------------------- the lookup
- */
+/* --------------------------------------------------------------- the lookup */
 
 static struct chord_client *client_of(struct chord *n)
 {
@@ -96,8 +95,7 @@ void client_close(struct chord_client *c)
     free(c);
 }
 
-/* ------------------------------------------------------------------- attempts
- */
+/* ----------------------------------------------------------------- attempts */
 
 void attempts_begin(struct chord_client *c)
 {
@@ -202,8 +200,7 @@ size_t chord_holders(const struct book *book, const struct address *owner,
     return found;
 }
 
-/* ---------------------------------------------------------------- one record
- */
+/* --------------------------------------------------------------- one record */
 
 static enum frame_error ask_files(struct chord_client *c, struct chord_peer p,
                                   uint8_t type, struct frame *f)
@@ -360,8 +357,7 @@ bool client_put(struct chord_client *c, const struct stored *r,
     return false;
 }
 
-/* --------------------------------------------------------------------- ranges
- */
+/* ------------------------------------------------------------------- ranges */
 
 int client_list(struct chord_client *c, struct chord_peer p, uint64_t a,
                 uint64_t b, const unsigned char *after, struct stored *out)

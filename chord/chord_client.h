@@ -84,8 +84,7 @@ size_t chord_holders(const struct book *book, const struct address *owner,
                      const struct chord_peer *list, size_t n, size_t most,
                      struct chord_peer *out);
 
-/* ---------------------------------------------------------------- one record
- */
+/* --------------------------------------------------------------- one record */
 
 /* Ask one member. The result of a get is in memory that the caller frees; data
  * are compared with their digests. */

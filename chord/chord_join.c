@@ -174,8 +174,7 @@ bool chord_join_silent(struct chord *n, uint32_t request)
     return false;
 }
 
-/* ------------------------------------------------------------------- merging
- */
+/* ------------------------------------------------------------------ merging */
 
 static bool is_known(const struct chord *n, uint64_t id)
 {

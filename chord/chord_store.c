@@ -53,8 +53,7 @@ struct store {
     size_t n, room;
 };
 
-/* ----------------------------------------------------------------- the array
- */
+/* ---------------------------------------------------------------- the array */
 
 /* The first record that is not below the digest. */
 static size_t store_place(const struct store *s, const unsigned char *digest)
@@ -121,8 +120,7 @@ static void store_mark(struct store *s, const struct stored *r, bool damaged)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ------------------------------------------------------------------ the files
- */
+/* ---------------------------------------------------------------- the files */
 
 /* The path of a record, which the caller frees; NULL: no memory. */
 static char *record_path(const struct store *s, const unsigned char *digest)
@@ -309,8 +307,7 @@ void store_close(struct store *s)
     free(s);
 }
 
-/* --------------------------------------------------------------------- changes
- */
+/* ------------------------------------------------------------------ changes */
 
 /* The folder of a record, with the lock of its writers held. */
 static bool folder_make(const char *path)
@@ -492,8 +489,7 @@ uint64_t store_touched(struct store *s,
     return touched;
 }
 
-/* ------------------------------------------------------------------- scrubbing
- */
+/* ---------------------------------------------------------------- scrubbing */
 
 size_t store_scrub(struct store *s, unsigned char at[STORE_DIGEST],
                    uint64_t nbytes)
@@ -531,8 +527,7 @@ size_t store_damaged_names(struct store *s, struct stored *out, size_t most)
     return n;
 }
 
-/* --------------------------------------------------------------------- ranges
- */
+/* ------------------------------------------------------------------- ranges */
 
 static bool is_of(const struct slot *at, enum store_kind kind)
 {

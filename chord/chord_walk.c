@@ -18,8 +18,7 @@
 
 #include "chord/chord.h"
 
-/* -------------------------------------------------------------------- a step
- */
+/* ------------------------------------------------------------------- a step */
 
 /* The distance from this node, going up. */
 static uint64_t ahead_of(const struct chord *n, uint64_t id)
@@ -127,8 +126,7 @@ void chord_step(const struct chord *n, const struct chord_message *q,
             a->peers[a->npeers++] = n->succ[i];
 }
 
-/* -------------------------------------------------------------------- a walk
- */
+/* ------------------------------------------------------------------- a walk */
 
 struct chord_walk *chord_walk_new(struct chord *n, enum chord_purpose purpose,
                                   uint64_t target)
@@ -343,8 +341,7 @@ bool chord_lookup(struct chord *n, uint64_t id, uint64_t tag, uint64_t now)
     return true;
 }
 
-/* -------------------------------------------------------------------- fingers
- */
+/* ------------------------------------------------------------------ fingers */
 
 static uint64_t finger_start(const struct chord *n, unsigned k)
 {

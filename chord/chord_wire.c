@@ -32,8 +32,7 @@ uint64_t wire_ring(const char *name, unsigned bits, unsigned r, unsigned copies)
     return get_be(sum, 8);
 }
 
-/* ------------------------------------------------------------------- the book
- */
+/* ----------------------------------------------------------------- the book */
 
 static size_t book_slot(const struct book *b, uint64_t id)
 {
@@ -129,8 +128,7 @@ void book_free(struct book *b)
     *b = (struct book){ 0 };
 }
 
-/* -------------------------------------------------------------------- writing
- */
+/* ------------------------------------------------------------------ writing */
 
 void wire_put_descriptor(struct blob *to, const struct descriptor *d)
 {
@@ -179,8 +177,7 @@ void wire_put_answer(struct blob *b, const struct book *book,
     put_peers(b, book, m);
 }
 
-/* -------------------------------------------------------------------- reading
- */
+/* ------------------------------------------------------------------ reading */
 
 static struct chord_peer get_descriptor(struct body *b, struct book *book)
 {

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- one service
- */
+/* -------------------------------------------------------------- one service */
 
 /* What can be printed anywhere: no control characters. */
 static bool printable(const char *text, size_t n)
@@ -145,8 +144,7 @@ uint64_t service_key(const struct service *wanted)
                      wanted->ntags < 3 ? wanted->ntags : 3);
 }
 
-/* -------------------------------------------------------------------- a table
- */
+/* ------------------------------------------------------------------ a table */
 
 void services_free(struct services *t)
 {

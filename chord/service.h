@@ -56,8 +56,7 @@ bool service_has(const struct service *s, const struct service *wanted);
 size_t service_keys(const struct service *s, uint64_t keys[SERVICE_KEYS]);
 uint64_t service_key(const struct service *wanted);
 
-/* -------------------------------------------------------------------- a table
- */
+/* ------------------------------------------------------------------ a table */
 
 struct service_row {
     struct service service;

@@ -2,10 +2,10 @@
  * cli.h - commands and their options
  *
  * A command is a row: what it is called, what it does, its options, and a
- * function. main.c holds the table and help.c prints it, as help, as man pages
- * while complete.c tells shells what may be typed, so that none of them can say
- * something else than the parser does. Adding a command: cmd_NAME.c with a row
- * at its end, and the row's name in COMMANDS below.
+ * function. main.c holds the table. The parser, help.c (help and man pages) and
+ * complete.c (what shells complete) all read the same rows, so they cannot
+ * disagree. To add a command, write cmd_NAME.c with a row at its end, and the
+ * row's name in COMMANDS below.
  *
  * Exit status as grep's: 0 yes or done, 1 no, 2 trouble.
  */
@@ -13,6 +13,7 @@
 #define BLY_CLI_H
 
 #include "report/fields.h"
+#include "report/say.h"
 #include "report/words.h"
 
 #define COMMANDS(X) \
@@ -138,10 +139,9 @@ struct verb {
 /* A command has verbs, or else options, reports and run of its own. */
 struct command {
     const char *name;
-    const char *usage;   /* what follows the name: "-o FILE [INPUT...]" */
-    const char *summary; /* one line, without a dot */
-    const char *about;   /* paragraphs, an empty line between them */
-    const char *old_verbs;
+    const char *usage;        /* what follows the name: "-o FILE [INPUT...]" */
+    const char *summary;      /* one line, without a dot */
+    const char *about;        /* paragraphs, an empty line between them */
     const struct verb *verbs; /* ends with a name of NULL */
     const char *implied;      /* the verb where as many operands as it needs
                                  stand there, and none of them is a verb */
@@ -156,6 +156,14 @@ struct command {
     static int run_##function(struct list *operands) \
     {                                                \
         return function(&(args), operands);          \
+    }
+
+/* The same where what it needs was not there when the command was built. */
+#define CANNOT_RUN(function, why)                            \
+    static int run_##function(struct list *operands)         \
+    {                                                        \
+        (void)operands;                                      \
+        return fail("this bloomery was built without " why); \
     }
 
 #define COMMAND_DECLARE_(name) extern const struct command cmd_##name;
@@ -184,14 +192,6 @@ int line_run(struct line *line);
 
 /* -------------------------------------------------------------------- verbs */
 
-struct old_verb {
-    const char *name, *operands;
-    size_t least;
-    const char *options;
-};
-size_t verb_find(const struct command *c, const struct old_verb *verbs,
-                 size_t n, const struct list *operands, struct list *rest);
-
 /* The options of a verb, or of the command if that is NULL. */
 const struct opt *options_of(const struct command *c, const struct verb *v);
 
@@ -216,6 +216,11 @@ const struct verb *verb_of_line(const struct command *c, size_t n,
 const struct verb *verb_of_operands(const struct command *c,
                                     const struct list *operands,
                                     size_t *nwords);
+
+/* The one address to ask, an operand or that of --at. NULL, with the reason
+ * printed, if it is not one. */
+const char *operand_or_at(const char *verb, const struct list *operands,
+                          const struct list *at);
 
 /* The next word of a usage that stands for an operand, of n letters: no
  * brackets, no OPTION, no option with its argument. NULL at the end. */
@@ -243,9 +248,8 @@ void help_schema(void);
  * candidates, as complete.c says. */
 void complete(FILE *to, const struct list *words);
 
-/* The script that lets a shell ask for that: YES, or TROUBLE where there is
- * none for it. */
-int completion_script(const char *shell);
+/* Print the script that lets a shell ask for that: bash, zsh, fish. */
+int completion_script(unsigned shell);
 
 /* fail() with an unknown command's name and the nearest that exists. */
 int fail_command(const char *name);

@@ -22,9 +22,10 @@ static struct {
     struct list kinds, items;
     double fpr;
     uint64_t threads, rounds, minutes;
-    const char *plot, *pages;
+    const char *plot;
+    unsigned pages; /* 4k, or 1: huge */
     bool json, peers, gpu;
-} bench_args;
+} bench_args = { .pages = 1 };
 
 /* A filter that grows is also measured after it grew as many times over. */
 #define MAX_SIZES 64
@@ -211,9 +212,6 @@ static int bench_run(struct list *operands)
         return bench_gpu();
     if (bench_args.rounds > BENCH_MAX_ROUNDS)
         return fail("--rounds: %d at most", BENCH_MAX_ROUNDS);
-    if (bench_args.pages && strcmp(bench_args.pages, "4k") != 0 &&
-        strcmp(bench_args.pages, "huge") != 0)
-        return fail("--pages '%s': right are 4k and huge", bench_args.pages);
     if (!each_word(&bench_args.items, take_size, &sizes) ||
         !take_contenders(&contenders, missing, sizeof missing) ||
         (bench_args.plot && !folder_works(bench_args.plot))) {
@@ -228,7 +226,7 @@ static int bench_run(struct list *operands)
         .nrounds = (unsigned)bench_args.rounds,
         .minutes = bench_args.minutes || bench_args.rounds ? bench_args.minutes
                                                            : MINUTES,
-        .small_pages = bench_args.pages && strcmp(bench_args.pages, "4k") == 0,
+        .small_pages = bench_args.pages == 0,
         .sizes = sizes.at,
         .nsizes = sizes.n,
         .ncells = sizes.n * contenders.n,
@@ -280,7 +278,7 @@ static const struct opt bench_options[] = {
     { "minutes", 0, OPT_POSITIVE, &bench_args.minutes, "N",
       "leave out what takes longest, so that three rounds, or as many as "
       "--rounds says, take no longer than this; 2 unless --rounds is given" },
-    { "pages", 0, OPT_TEXT, &bench_args.pages, "4k|huge",
+    { "pages", 0, OPT_CHOICE, &bench_args.pages, "4k|huge",
       "4k: use no huge pages, neither for the filters nor for F" },
     FLAG("peers", 0, bench_args.peers,
          "also measure libbloom, a hash set, and the commands bloom and grep, "

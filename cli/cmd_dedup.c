@@ -28,16 +28,12 @@ static struct dedup_options wanted = {
 static struct {
     const char *text_field, *id_field;
     bool lines, files, paragraphs;
-    const char *verify, *policy, *priority, *profile, *bands;
-    const char *unit, *family, *index, *level;
+    const char *priority, *bands, *family;
+    unsigned profile, unit, index, level; /* numbers of words */
     uint64_t size, k, seed, threads;
 } given = {
     .text_field = "text",
-    .verify = "exact",
-    .policy = "greedy",
     .priority = "first",
-    .profile = "corpus",
-    .level = "paragraphs",
 };
 
 static const struct opt dedup_options[] = {
@@ -66,10 +62,10 @@ static const struct opt dedup_options[] = {
          "the files that stay, or copies them into a folder"),
     { "threshold", 'T', OPT_RATE, &wanted.threshold, "J",
       "likeness at or above which a document is a copy; 0.8 if not given" },
-    { "verify", 0, OPT_TEXT, &given.verify, "exact|estimate|none",
+    { "verify", 0, OPT_CHOICE, &wanted.verify, "exact|estimate|none",
       "exact: compare the texts (default); estimate: trust the sketches; none: "
       "trust the bands" },
-    { "policy", 0, OPT_TEXT, &given.policy, "greedy|component",
+    { "policy", 0, OPT_CHOICE, &wanted.policy, "greedy|component",
       "greedy: each document removed is like one that stays (default); "
       "component: one of all that are linked stays" },
     { "max-cluster", 0, OPT_POSITIVE, &wanted.max_cluster, "N",
@@ -83,10 +79,10 @@ static const struct opt dedup_options[] = {
     FLAG("strict", 0, wanted.strict, "stop at the first malformed line"),
     FLAG("exact", 0, wanted.whole_only,
          "remove only texts that are equal byte for byte"),
-    { "profile", 0, OPT_TEXT, &given.profile, "corpus|lecture",
+    { "profile", 0, OPT_CHOICE, &given.profile, "corpus|lecture",
       "corpus: 5 words, k 128 (default); lecture: 10 characters, k 100, "
       "linear" },
-    { "unit", 0, OPT_TEXT, &given.unit, "word|char",
+    { "unit", 0, OPT_CHOICE, &given.unit, "word|char",
       "shingles of words or of characters: word, char" },
     { "size", 0, OPT_POSITIVE, &given.size, "N", "units in a shingle" },
     { "k", 0, OPT_POSITIVE, &given.k, "K",
@@ -118,7 +114,7 @@ static const struct opt dedup_options[] = {
       "time" },
     FLAG("resume", 0, wanted.resume,
          "continue a run that ended too early, from its folder --work"),
-    { "index", 0, OPT_TEXT, &given.index, "memory|bloom",
+    { "index", 0, OPT_CHOICE, &given.index, "memory|bloom",
       "memory (default), or bloom: one pass with a filter and without a check, "
       "so that documents are removed at about the threshold, not exactly" },
     FLAG("paragraphs", 0, given.paragraphs,
@@ -139,7 +135,7 @@ static const struct opt dedup_options[] = {
     { "fpr", 'p', OPT_RATE, &wanted.stream.rate, "P",
       "rate at which a filter removes what is new; 1e-5 if not given" },
     { "rate", 0, OPT_RATE, &wanted.stream.rate, "P", "the same" },
-    { "level", 0, OPT_TEXT, &given.level, "paragraphs|documents|both",
+    { "level", 0, OPT_CHOICE, &given.level, "paragraphs|documents|both",
       "what dedup ngrams removes: paragraphs (default), documents, or both" },
     { "ngram", 0, OPT_POSITIVE, &wanted.stream.ngram, "N",
       "words per n-gram, for dedup ngrams; 13 if not given" },
@@ -161,42 +157,20 @@ static const struct opt dedup_options[] = {
     { 0 },
 };
 
-/* Which of the words, up to NULL, was given for an option; -1, with the reason
- * printed, for none. There are two or three. */
-static int choice(const char *option, const char *word,
-                  const char *const *words)
-{
-    for (int i = 0; words[i]; i++)
-        if (strcmp(word, words[i]) == 0)
-            return i;
-    fail("--%s %s: expected %s, %s%s%s", option, word, words[0], words[1],
-         words[2] ? ", " : "", words[2] ? words[2] : "");
-    return -1;
-}
-
 /* Is it --index bloom, where bands alone decide? */
 static bool is_bloom(void)
 {
-    return given.index && strcmp(given.index, "bloom") == 0;
+    return given.index == 1;
 }
 
 static bool pick_sketch(struct dedup_options *o)
 {
-    static const char *const profiles[] = { "corpus", "lecture", NULL };
-    static const char *const units[] = { "word", "char", NULL };
-    const int profile = choice("profile", given.profile, profiles);
-    if (profile < 0)
-        return false;
-    if (profile == 1)
+    if (given.profile == 1)
         o->sketch = (bly_sketch_spec){ .shingling = { .unit = BLY_CHARS },
                                        .family = BLY_LINEAR32,
                                        .k = 100 };
-    if (given.unit) {
-        const int unit = choice("unit", given.unit, units);
-        if (unit < 0)
-            return false;
-        o->sketch.shingling.unit = unit ? BLY_CHARS : BLY_WORDS;
-    }
+    if (was_given(&given.unit))
+        o->sketch.shingling.unit = given.unit ? BLY_CHARS : BLY_WORDS;
     if (!family_named(given.family, &o->sketch.family))
         return false;
     if (given.size > UINT32_MAX || given.k > UINT32_MAX)
@@ -294,27 +268,20 @@ static bool pick_priority(struct dedup_options *o)
 }
 
 /* One pass with a filter: of what. */
-static bool pick_stream(struct dedup_options *o, bool ngrams)
+static void pick_stream(struct dedup_options *o, bool ngrams)
 {
-    static const char *const levels[] = { "paragraphs", "documents", "both",
-                                          NULL };
-    const int level = o->one_pass ? choice("level", given.level, levels) : 0;
+    const unsigned level = o->one_pass ? given.level : 0;
     o->stream.unit = ngrams             ? STREAM_NGRAMS
                      : given.paragraphs ? STREAM_PARAGRAPHS
                                         : STREAM_BANDS;
     o->stream.documents = ngrams && level > 0;
     o->stream.paragraphs = !ngrams || level != 1;
-    return level >= 0;
 }
 
 /* False, with the reason printed, where the options cannot be meant. */
 static bool pick(struct dedup_options *o, bool ngrams)
 {
     const char *const tmp = getenv("TMPDIR");
-    const int verify = choice("verify", given.verify, dedup_verifies);
-    const int policy = choice("policy", given.policy, dedup_policies);
-    if (verify < 0 || policy < 0)
-        return false;
     if (o->resume && !o->work)
         return !fail("--resume needs the folder of the run that ended: "
                      "--work DIR");
@@ -328,8 +295,6 @@ static bool pick(struct dedup_options *o, bool ngrams)
     o->format = given.lines   ? DEDUP_LINES
                 : given.files ? DEDUP_FILES
                               : DEDUP_JSON;
-    o->verify = (enum dedup_verify)verify;
-    o->policy = (enum dedup_policy)policy;
     if (!(o->recall > 0))
         o->recall = is_bloom() ? 0.25 : 0.995;
     o->wait = wait_for_lock;
@@ -338,22 +303,20 @@ static bool pick(struct dedup_options *o, bool ngrams)
     o->has_id = given.id_field != NULL;
     o->want_ids = o->against || o->save_index ||
                   (o->has_id && (o->pairs || o->clusters || o->removed));
+    pick_stream(o, ngrams);
     return pick_sketch(o) && pick_bands(o) && pick_priority(o) &&
            pick_field("text-field", given.text_field, &o->text) &&
-           (!o->has_id || pick_field("id-field", given.id_field, &o->id)) &&
-           pick_stream(o, ngrams);
+           (!o->has_id || pick_field("id-field", given.id_field, &o->id));
 }
 
 static int run_dedup(struct list *operands)
 {
     struct dedup_options *const o = &wanted;
     const bool ngrams = operands->n && strcmp(operands->at[0], "ngrams") == 0;
-    const bool filtered = ngrams || given.paragraphs || given.index;
-    const bool memory = given.index && strcmp(given.index, "memory") == 0;
+    const bool filtered = ngrams || given.paragraphs || was_given(&given.index);
+    const bool memory = was_given(&given.index) && !is_bloom();
     const struct list inputs = { .at = operands->at + ngrams,
                                  .n = operands->n - ngrams };
-    if (given.index && !memory && !is_bloom())
-        return fail("--index %s: expected memory or bloom", given.index);
     if (!o->output && !o->pairs && !o->clusters && !o->removed &&
         !o->save_index && !o->json && !quiet && !filtered)
         warn("only the report is written; -o OUT writes the corpus");

@@ -216,8 +216,7 @@ static bool read_keys(const char *name, const struct distinct_model *m,
     return ok;
 }
 
-/* ------------------------------------------------------------------- results
- */
+/* ------------------------------------------------------------------ results */
 
 /* Several inputs: their names and sketches. */
 struct distinct_inputs {

@@ -26,7 +26,7 @@ static struct {
     uint64_t threads;
     struct foreign_args foreign;
     struct list ranges; /* --range */
-    const char *colour;
+    unsigned colour;
     bool invert, count, json, parts, are_ranges;
     bool names, no_names, numbers, list, recursive;
 } has_args;
@@ -158,9 +158,7 @@ static bool has_form_begin(struct job *job, struct input *in, bool parts)
     form->numbers = has_args.numbers;
     form->names = in->nfiles && !has_args.no_names &&
                   (has_args.names || has_args.recursive || in->nfiles > 1);
-    if (!has_colour(has_args.colour, &form->colour))
-        return false;
-    form->colour = form->colour && !form->json;
+    form->colour = has_colour(has_args.colour) && !form->json;
     in->numbered = form->numbers || form->json;
     in->goes_on = true;
     in->skip_other = has_args.recursive;
@@ -448,7 +446,7 @@ static const struct opt has_options[] = {
       "be repeated, and ranges that may have one are printed" },
     FLAG("ranges", 0, has_args.are_ranges,
          "the keys, from wherever they come, are such ranges"),
-    { "color", 0, OPT_TEXT, &has_args.colour, "auto|always|never",
+    { "color", 0, OPT_CHOICE, &has_args.colour, "auto|always|never",
       "colour the key in its line, names and numbers; auto, if not given: on a "
       "terminal, unless NO_COLOR is set" },
     QUIET_OPTION(

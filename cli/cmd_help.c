@@ -8,7 +8,7 @@
 
 static struct {
     bool man, list, schema, json, complete;
-    const char *completion;
+    unsigned completion;
 } help_args;
 
 /* ------------------------------------------------------ for programs: JSON */
@@ -116,7 +116,7 @@ static int help_json(const struct command *only)
 
 static int help_run(struct list *operands)
 {
-    if (help_args.completion)
+    if (was_given(&help_args.completion))
         return completion_script(help_args.completion);
     if (help_args.complete) {
         complete(stdout, operands);
@@ -167,7 +167,7 @@ static const struct opt help_options[] = {
          "print the JSON schema of what the commands print with --json"),
     FLAG("json", 0, help_args.json,
          "print commands and their options as a JSON array"),
-    { "completion", 0, OPT_TEXT, &help_args.completion, "bash|zsh|fish",
+    { "completion", 0, OPT_CHOICE, &help_args.completion, "bash|zsh|fish",
       "print a completion script for this shell" },
     FLAG("complete", 0, help_args.complete,
          "for these scripts: print what the last of the words behind -- may "

@@ -12,7 +12,7 @@ static int join_command(struct list *operands)
 }
 
 static const struct opt join_options[] = {
-    { "type", 0, OPT_TEXT, &join_args.type, "inner|left|semi|anti",
+    { "type", 0, OPT_CHOICE, &join_args.type, "inner|left|semi|anti",
       "inner, if not given: pairs of rows with the same key; left: and rows of "
       "LEFT without a partner; semi: rows of LEFT with a partner; anti: those "
       "without" },

@@ -16,29 +16,14 @@
 static struct {
     struct meta_args meta;
     struct list forms;
-    const char *keys;
+    unsigned keys;
     bool json;
 } note_args;
 
-#define UNKNOWN "unknown"
-
-/* The type that --keys names. False, with the reason printed. */
-static bool note_type(bly_key_type *out)
-{
-    const char *const word = note_args.keys;
-    for (int i = BLY_KEYS_TEXT; bly_key_type_name((bly_key_type)i); i++)
-        if (strcmp(word, bly_key_type_name((bly_key_type)i)) == 0) {
-            *out = (bly_key_type)i;
-            return true;
-        }
-    *out = BLY_KEYS_UNKNOWN;
-    if (strcmp(word, UNKNOWN) == 0)
-        return true;
-    fail("--keys '%s': not a type of keys; expected text, bytes, int64, "
-         "uint64, or unknown",
-         word);
-    return false;
-}
+/* Of --keys. */
+static const bly_key_type note_types[] = { BLY_KEYS_TEXT, BLY_KEYS_BYTES,
+                                           BLY_KEYS_INT64, BLY_KEYS_UINT64,
+                                           BLY_KEYS_UNKNOWN };
 
 static bool note_forms(uint32_t *out)
 {
@@ -86,7 +71,7 @@ static bly_status note_change(bly_filter *f, void *ctx)
     struct noting *const n = ctx;
     const bly_keying old = bly_keying_of(f);
     bly_status st = BLY_OK;
-    if (note_args.keys && n->keying.type && old.type &&
+    if (was_given(&note_args.keys) && n->keying.type && old.type &&
         (old.type != n->keying.type || old.forms != n->keying.forms)) {
         fail("%s: says already that its keys are %s; if that is wrong: "
              "--keys unknown first",
@@ -94,7 +79,7 @@ static bly_status note_change(bly_filter *f, void *ctx)
         n->said = true;
         return BLY_EUNFIT;
     }
-    if (note_args.keys)
+    if (was_given(&note_args.keys))
         st = bly_set_keying(f, n->keying);
     if (!st)
         st = meta_set(&note_args.meta, f);
@@ -111,18 +96,19 @@ static int note_run(struct list *operands)
     if (operands->n == 2 && note_args.meta.note)
         return fail("the note is given twice: behind the filter, and with "
                     "--note");
-    struct noting n = { .path = operands->at[0] };
+    struct noting n = { .path = operands->at[0],
+                        .keying.type = note_types[note_args.keys] };
     if (operands->n == 2)
         note_args.meta.note = operands->at[1];
     if (note_args.forms.n &&
-        (!note_args.keys || strcmp(note_args.keys, "text") != 0))
+        (!was_given(&note_args.keys) || note_args.keys != 0))
         return fail("--form says how text was added; use it with --keys text");
-    if (!note_args.meta.note && !note_args.meta.pairs.n && !note_args.keys)
+    if (!note_args.meta.note && !note_args.meta.pairs.n &&
+        !was_given(&note_args.keys))
         return fail("nothing to note: give a text, --meta NAME=VALUE or --keys "
                     "TYPE; bloomery info shows what there is");
-    if (!meta_check(&note_args.meta, true) ||
-        (note_args.keys && !note_type(&n.keying.type)) ||
-        !note_forms(&n.keying.forms) || !can_change(n.path))
+    if (!meta_check(&note_args.meta, true) || !note_forms(&n.keying.forms) ||
+        !can_change(n.path))
         return TROUBLE;
     /* The secret is not needed: keys are not touched. */
     const bly_access how = { .blind = true, .wait = wait_for_lock };
@@ -140,7 +126,7 @@ static int note_run(struct list *operands)
 }
 
 static const struct opt note_options[] = {
-    { "keys", 0, OPT_TEXT, &note_args.keys, "text|bytes|int64|uint64|unknown",
+    { "keys", 0, OPT_CHOICE, &note_args.keys, "text|bytes|int64|uint64|unknown",
       "its keys are text, bytes, int64 or uint64; unknown: nobody knows" },
     { "form", 0, OPT_LIST, &note_args.forms, "folded|trimmed|no-cr",
       "with --keys text: all its keys were folded, trimmed, or without "

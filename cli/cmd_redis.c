@@ -1,7 +1,5 @@
 /*
  * cmd_redis.c - filters on servers: bloomery redis VERB ...
- *
- * The first operand is the verb, and what follows it is the verb's.
  */
 #include "apps/redis/redis.h"
 #include "cli/rows.h"
@@ -9,110 +7,212 @@
 static struct redis_args redis_args = {
     .login = { .host = "127.0.0.1", .port = 6379, .timeout = 60 },
 };
-static uint64_t redis_port, redis_timeout;
-static const char *redis_host;
 
-static const struct opt redis_options[] = {
-    { "host", 0, OPT_TEXT, &redis_host, "HOST",
-      "the server, or any server of a cluster; 127.0.0.1 if not given" },
-    { "port", 0, OPT_POSITIVE, &redis_port, "N",
-      "its port; 6379 if not given" },
-    { "user", 0, OPT_TEXT, &redis_args.login.user, "NAME",
-      "user to log in as; the default user if not given" },
-    { "password-file", 0, OPT_TEXT, &redis_args.login.password_file, "FILE",
-      "the password is the first line of FILE" },
-    { "timeout", 0, OPT_POSITIVE, &redis_timeout, "SECONDS",
-      "how long to wait for an answer; 60 if not given" },
-    FLAG("cluster", 'C', redis_args.cluster,
-         "NAME is a filter in shards, NAME:{0} and so on"),
-    { "shards", 0, OPT_POSITIVE, &redis_args.shards, "N",
-      "build, load --cluster: how many shards, up to 4096; build makes 16 if "
-      "not given" },
-    { "replicas", 0, OPT_POSITIVE, &redis_args.replicas, "N",
-      "load, add, build: done when N replicas have it too; fails if they do "
-      "not within --timeout" },
-    FLAG("replace", 0, redis_args.replace,
-         "load, build: replace a filter that is already there"),
-    { "file", 'f', OPT_LIST, &redis_args.keys.files, "FILE",
-      "has, add, build: read keys from FILE; may be repeated; - is standard "
-      "input" },
-    FLAG("null", '0', redis_args.keys.nul,
-         "keys end at NUL bytes, not at newlines; printed ones too"),
+#define REDIS_LOGIN                                                           \
+    OPTION("host", 0, OPT_TEXT, &redis_args.login.host, "HOST",               \
+           "the server, or any server of a cluster; 127.0.0.1 if not given"), \
+        OPTION("port", 0, OPT_BETWEEN(POSITIVE, 1, 65535),                    \
+               &redis_args.login.port, "N", "its port; 6379 if not given"),   \
+        OPTION("user", 0, OPT_TEXT, &redis_args.login.user, "NAME",           \
+               "user to log in as; the default user if not given"),           \
+        OPTION("password-file", 0, OPT_TEXT, &redis_args.login.password_file, \
+               "FILE", "the password is the first line of FILE"),             \
+        OPTION("timeout", 0, OPT_BETWEEN(POSITIVE, 1, 86400),                 \
+               &redis_args.login.timeout, "SECONDS",                          \
+               "how long to wait for an answer; 60 if not given")
+#define REDIS_CLUSTER                        \
+    FLAG("cluster", 'C', redis_args.cluster, \
+         "NAME is a filter in shards, NAME:{0} and so on")
+#define REDIS_LOAD_BUILD                                                \
+    OPTION("shards", 0, OPT_POSITIVE, &redis_args.shards, "N",          \
+           "how many shards, up to 4096; build makes 16 if not given"), \
+        FLAG("replace", 0, redis_args.replace,                          \
+             "replace a filter that is already there")
+#define REDIS_REPLICAS                                                      \
+    OPTION("replicas", 0, OPT_POSITIVE, &redis_args.replicas, "N",          \
+           "done when N replicas have it too; fails if they do not within " \
+           "--timeout")
+#define REDIS_KEYS                                                       \
+    OPTION("file", 'f', OPT_LIST, &redis_args.keys.files, "FILE",        \
+           "read keys from FILE; may be repeated; - is standard input"), \
+        NULL_OPTION(redis_args.keys.nul, "keys")
+
+static const struct opt redis_load_options[] = {
+    REDIS_LOGIN,    REDIS_CLUSTER, REDIS_LOAD_BUILD,
+    REDIS_REPLICAS, QUIET_ERRORS,  JSON_OPTION(redis_args),
+    { 0 },
+};
+
+static const struct opt redis_dump_options[] = {
+    REDIS_LOGIN,  REDIS_CLUSTER,           WAIT_OPTION,
+    QUIET_ERRORS, JSON_OPTION(redis_args), { 0 },
+};
+
+static const struct opt redis_has_options[] = {
+    REDIS_LOGIN,
+    REDIS_CLUSTER,
+    REDIS_KEYS,
     BINARY_OPTION,
     FLAG("invert", 'v', redis_args.invert,
-         "has: print the keys that are not in the filter, which is certain but "
-         "for kinds whose no is only likely"),
+         "print the keys that are not in the filter, which is certain but for "
+         "kinds whose no is only likely"),
     FLAG("count", 'c', redis_args.count,
-         "has: print only how many keys would be printed"),
-    SIZING_OPTIONS(redis_args.sizing),
-    WAIT_OPTION,
-    QUIET_OPTION("print nothing but errors; has: stop at the first key that "
-                 "would be printed"),
+         "print only how many keys would be printed"),
+    QUIET_OPTION("print nothing but errors; stop at the first key that would "
+                 "be printed"),
     JSON_OPTION(redis_args),
     { 0 },
+};
+
+static const struct opt redis_add_options[] = {
+    REDIS_LOGIN,   REDIS_CLUSTER, REDIS_REPLICAS,          REDIS_KEYS,
+    BINARY_OPTION, QUIET_ERRORS,  JSON_OPTION(redis_args), { 0 },
+};
+
+static const struct opt redis_build_options[] = {
+    REDIS_LOGIN,
+    REDIS_CLUSTER,
+    REDIS_LOAD_BUILD,
+    REDIS_REPLICAS,
+    REDIS_KEYS,
+    BINARY_OPTION,
+    SIZING_OPTIONS(redis_args.sizing),
+    QUIET_ERRORS,
+    JSON_OPTION(redis_args),
+    { 0 },
+};
+
+static const struct opt redis_bench_options[] = {
+    REDIS_LOGIN,
+    OPTION("items", 'n', OPT_POSITIVE, &redis_args.sizing.items, "N",
+           "how many items; 100000 if not given"),
+    QUIET_ERRORS,
+    JSON_OPTION(redis_args),
+    { 0 },
+};
+
+static const struct opt redis_info_options[] = {
+    REDIS_LOGIN, REDIS_CLUSTER, QUIET_ERRORS, JSON_OPTION(redis_args), { 0 },
 };
 
 #ifdef BLY_HIREDIS
 #include "apps/redis/lane.h"
 
-#define EVERY " host port user password-file timeout quiet json "
-#define KEYS " cluster file null binary "
-
-static const struct old_verb redis_verbs[] = {
-    { "load", "FILTER KEY", 2, EVERY "replace replicas cluster shards " },
-    { "dump", "KEY FILTER", 2, EVERY "wait cluster " },
-    { "has", "KEY [ITEM]...", 1, EVERY KEYS "invert count " },
-    { "add", "KEY [ITEM]...", 1, EVERY KEYS "replicas " },
-    { "build", "KEY [ITEM]...", 1,
-      EVERY KEYS "shards replace replicas items fpr bits memory kind option " },
-    { "bench", "", 0, EVERY "items " },
-    { "info", "KEY...", 1, EVERY "cluster " },
-};
-static redis_verb *const redis_functions[] = {
-    redis_load,  redis_dump,  redis_has,  redis_add,
-    redis_build, redis_bench, redis_info,
-};
-#define NVERBS (sizeof redis_verbs / sizeof redis_verbs[0])
-
-static int redis_run(struct list *operands)
+static int redis_logged_in(redis_verb *run, struct list *operands)
 {
-    struct list rest;
-    const size_t verb =
-        verb_find(&cmd_redis, redis_verbs, NVERBS, operands, &rest);
-    if (verb == NVERBS)
-        return TROUBLE;
     struct redis_login *const login = &redis_args.login;
-    if (redis_port > 65535)
-        return fail("--port %llu: at most 65535",
-                    (unsigned long long)redis_port);
-    if (redis_timeout > 86400)
-        return fail("--timeout %llu: at most a day, 86400",
-                    (unsigned long long)redis_timeout);
     if (redis_args.shards && !redis_args.cluster)
         return fail("--shards has a meaning only with --cluster");
     if (login->user && !login->password_file)
         return fail("--user needs --password-file");
-    login->host = redis_host ? redis_host : login->host;
-    login->port = redis_port ? redis_port : login->port;
-    login->timeout = redis_timeout ? redis_timeout : login->timeout;
     if (login->password_file &&
         !(login->password = password_read(login->password_file)))
         return TROUBLE;
-    const int status = redis_functions[verb](&redis_args, &rest);
+    const int status = run(&redis_args, operands);
     password_wipe();
     return status;
 }
 
+#define REDIS_RUNS(function)                         \
+    static int run_##function(struct list *operands) \
+    {                                                \
+        return redis_logged_in(function, operands);  \
+    }
 #else
-
-static int redis_run(struct list *operands)
-{
-    (void)operands;
-    return fail("this bloomery was built without hiredis (libhiredis-dev) and "
-                "cannot talk to servers");
-}
-
+#define REDIS_RUNS(function)                                            \
+    CANNOT_RUN(function, "hiredis (libhiredis-dev) and cannot talk to " \
+                         "servers")
 #endif
+
+#define REDIS_MOVED REPORTS({ "", redis_moved_fields, ONE })
+
+REDIS_RUNS(redis_load)
+REDIS_RUNS(redis_dump)
+REDIS_RUNS(redis_has)
+REDIS_RUNS(redis_add)
+REDIS_RUNS(redis_build)
+REDIS_RUNS(redis_bench)
+REDIS_RUNS(redis_info)
+
+static const struct verb redis_verbs[] = {
+    { .name = "load",
+      .operands = "FILTER KEY",
+      .summary = "send a filter to a key",
+      .about =
+          "load FILTER KEY sends a file to a key, which must not exist yet "
+          "unless --replace is given. The file is checked first. It goes to a "
+          "temporary key, which is renamed when the server has all of it, so "
+          "nobody ever sees a part.",
+      .options = redis_load_options,
+      .reports = REDIS_MOVED,
+      .run = run_redis_load },
+    { .name = "dump",
+      .operands = "KEY FILTER",
+      .summary = "write the filter in a key to a file",
+      .about =
+          "dump KEY FILTER writes the filter in a key to a file, byte for byte "
+          "as it was loaded unless it has changed since. With --cluster, the "
+          "shards of KEY go to the folder FILTER, as 0.bly, 1.bly and so on; "
+          "load --cluster --shards N sends N such files to the shards of KEY, "
+          "of "
+          "the same cluster or another one.",
+      .options = redis_dump_options,
+      .reports = REDIS_MOVED,
+      .run = run_redis_dump },
+    { .name = "has",
+      .operands = "KEY [ITEM]...",
+      .summary = "print the items that may be in a filter",
+      .about =
+          "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add "
+          "for "
+          "a filter on a server, with the same exit status; --json only "
+          "counts, "
+          "as has -c --json does. Items "
+          "are sent in large batches. Items added before an error stay added. "
+          "Keys of BF.* and CF.* are asked and added to as well, on "
+          "RedisBloom's "
+          "and valkey-bloom's servers too.",
+      .options = redis_has_options,
+      .reports = REPORTS({ "", redis_asked_fields, ONE }),
+      .run = run_redis_has },
+    { .name = "add",
+      .operands = "KEY [ITEM]...",
+      .summary = "add items to a filter",
+      .options = redis_add_options,
+      .reports = REPORTS({ "", redis_added_fields, ONE }),
+      .run = run_redis_add },
+    { .name = "build",
+      .operands = "KEY [ITEM]...",
+      .summary = "make a filter here, and load it",
+      .about = "build KEY [ITEM]... makes a filter here, from items given as "
+               "arguments, with -f or on standard input, and loads it.",
+      .options = redis_build_options,
+      .reports = REPORTS({ "", redis_built_fields, ONE }),
+      .run = run_redis_build },
+    { .name = "bench",
+      .operands = "",
+      .summary = "measure the server",
+      .about =
+          "bench measures the server: how long it works per item, by its own "
+          "clocks, with SET and GET, BF.* and BLY.*, in commands of 1, 16 and "
+          "100 items. It uses keys that begin with bloomery:bench: and deletes "
+          "them at the end; --items says how many items, 100000 if not given.",
+      .options = redis_bench_options,
+      .reports = REPORTS({ "", redis_benched_fields, ONE }),
+      .run = run_redis_bench },
+    { .name = "info",
+      .operands = "KEY...",
+      .summary = "what the server says of a filter",
+      .about =
+          "info KEY... prints what the server says of a filter, whichever "
+          "family "
+          "it is of (BLY, BF, CF, CMS, TOPK), and with --cluster the sums over "
+          "all shards of a name.",
+      .options = redis_info_options,
+      .reports = REPORTS({ "", redis_info_fields, LINES }),
+      .run = run_redis_info },
+    { 0 },
+};
 
 static const struct example redis_examples[] = {
     { "bloomery redis load words.bly words", "load a file into a key" },
@@ -129,41 +229,15 @@ static const struct example redis_examples[] = {
 
 const struct command cmd_redis = {
     .name = "redis",
-    .old_verbs = "load dump has add build bench info",
-    .usage = "VERB [OPERAND]... [OPTION]...",
     .summary = "put filters on Redis or Valkey servers, and query them there",
     .about =
         "Talks to a server that has the module bloomery.so loaded. There, a "
         "filter is a key.\n\n"
-        "load FILTER KEY sends a file to a key, which must not exist yet "
-        "unless --replace is given. The file is checked first. It goes to a "
-        "temporary key, which is renamed when the server has all of it, so "
-        "nobody ever sees a part.\n\n"
-        "dump KEY FILTER writes the filter in a key to a file, byte for byte "
-        "as it was loaded unless it has changed since. With --cluster, the "
-        "shards of KEY go to the folder FILTER, as 0.bly, 1.bly and so on; "
-        "load --cluster --shards N sends N such files to the shards of KEY, of "
-        "the same cluster or another one.\n\n"
         "A key of BF.* or CF.* is dumped as the header and chunks of SCANDUMP, "
         "the formats redisbloom and rediscuckoo (bloomery formats), and such a "
         "file is loaded with LOADCHUNK: to move it between servers, or to load "
         "the output of bloomery build --format redisbloom. For this the server "
         "may have RedisBloom instead.\n\n"
-        "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add for "
-        "a filter on a server, with the same exit status; --json only counts, "
-        "as has -c --json does. Items "
-        "are sent in large batches. Items added before an error stay added. "
-        "Keys of BF.* and CF.* are asked and added to as well, on RedisBloom's "
-        "and valkey-bloom's servers too.\n\n"
-        "build KEY [ITEM]... makes a filter here, from items given as "
-        "arguments, with -f or on standard input, and loads it.\n\n"
-        "info KEY... prints what the server says of a filter, whichever family "
-        "it is of (BLY, BF, CF, CMS, TOPK), and with --cluster the sums over "
-        "all shards of a name.\n\n"
-        "bench measures the server: how long it works per item, by its own "
-        "clocks, with SET and GET, BF.* and BLY.*, in commands of 1, 16 and "
-        "100 items. It uses keys that begin with bloomery:bench: and deletes "
-        "them at the end; --items says how many items, 100000 if not given.\n\n"
         "One filter across a whole cluster: with --cluster, build divides NAME "
         "into shards, NAME:{0}, NAME:{1} and so on, each with its share of the "
         "keys and the full rate; has and add send each item to its shard. The "
@@ -174,8 +248,6 @@ const struct command cmd_redis = {
         "is taken. A slot that no server has is an error at once.\n\n"
         "If the server belongs to a cluster, keys without --cluster find their "
         "server too.",
-    .options = redis_options,
+    .verbs = redis_verbs,
     .examples = redis_examples,
-    .reports = redis_reports,
-    .run = redis_run,
 };

@@ -87,8 +87,7 @@ static const char *typed_summary(const struct typed *t)
     return strcmp(t->name, "quit") == 0 ? "end; so does Ctrl-D" : c->summary;
 }
 
-/* ----------------------------------------------------- one line, one process
- */
+/* ---------------------------------------------------- one line, one process */
 
 /* The words as the command line that they stand for. A path that looks like an
  * option is none behind ./ */

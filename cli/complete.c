@@ -119,8 +119,6 @@ static void offer_verbs(const struct asked *a, const char *of)
     const struct command *c = a->c;
     if (strcmp(c->name, "help") == 0 && a->words->n > 2)
         c = command_named(a->words->at[1]);
-    if (c && c->old_verbs)
-        offer_words(a, c->old_verbs);
     for (const struct verb *v = c ? c->verbs : NULL; v && v->name; v++) {
         const size_t n = strcspn(v->name, " ");
         char word[WORD_MAX];
@@ -139,8 +137,7 @@ static void offer_second_words(const struct asked *a, const char *first)
             offer(a, v->name + n + 1, "", v->summary);
 }
 
-/* ------------------------------------------------- options of kind and format
- */
+/* ----------------------------------------------- options of kind and format */
 
 /* The value that an option of the line has; NULL if it was not given. */
 static const char *value_of(const struct asked *a, const char *name)
@@ -248,6 +245,8 @@ static const struct name {
     { "OUT", offer_files, "" },          { "OPERAND", offer_files, "" },
     { "TEXT", offer_files, "" },         { "DIR", offer_folders, "" },
     { "PEER", offer_files, "" },         { "LIST", offer_files, "" },
+    { "CAPTURE", offer_files, ".pcap" }, { "DIGEST", offer_files, ".dig" },
+    { "ARCHIVE", offer_folders, "" },    { "MIRROR", offer_files, "" },
 };
 
 /* And what only the user knows. */
@@ -264,7 +263,9 @@ static const char *const free_names[] = {
     "FIELD",
     "HOST",
     "HOW",
+    "ID",
     "IFACE=NEIGHBOUR",
+    "ITEM",
     "J",
     "K",
     "KEY",
@@ -283,7 +284,9 @@ static const char *const free_names[] = {
     "SECONDS",
     "SIZE",
     "T",
+    "TAG=VALUE",
     "TIME",
+    "TRAPDOOR",
     "URL",
     "VALUE",
     "WORD",

@@ -126,20 +126,10 @@ static const char fish_script[] =
     "end\n"
     "complete -c bloomery -f -k -a '(__bloomery_complete)'\n";
 
-int completion_script(const char *shell)
+int completion_script(unsigned shell)
 {
-    static const struct {
-        const char *shell, *script;
-    } scripts[] = {
-        { "bash", bash_script },
-        { "zsh", zsh_script },
-        { "fish", fish_script },
-    };
-    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
-        if (strcmp(shell, scripts[i].shell) == 0) {
-            fputs(scripts[i].script, stdout);
-            return YES;
-        }
-    return fail("--completion '%s': there are scripts for bash, zsh and fish",
-                shell);
+    static const char *const scripts[] = { bash_script, zsh_script,
+                                           fish_script };
+    fputs(scripts[shell], stdout);
+    return YES;
 }

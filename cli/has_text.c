@@ -24,19 +24,13 @@
 #define COLOUR_KEY "\033[01;31m"
 #define COLOUR_END "\033[m"
 
-bool has_colour(const char *when, bool *colour)
+bool has_colour(unsigned when)
 {
     const char *const no = getenv("NO_COLOR"), *const term = getenv("TERM");
-    *colour = when && strcmp(when, "always") == 0;
-    if (*colour || (when && strcmp(when, "never") == 0))
-        return true;
-    if (when && strcmp(when, "auto") != 0) {
-        fail("--color '%s': there are auto, always and never", when);
-        return false;
-    }
-    *colour = out_is_terminal() && !(no && *no) &&
-              !(term && strcmp(term, "dumb") == 0);
-    return true;
+    if (when != COLOUR_AUTO)
+        return when == COLOUR_ALWAYS;
+    return out_is_terminal() && !(no && *no) &&
+           !(term && strcmp(term, "dumb") == 0);
 }
 
 /* Bytes, in a colour if there is one. */

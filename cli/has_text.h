@@ -24,7 +24,8 @@ static inline bool has_form_any(const struct has_form *form)
 
 /* --color: auto (NULL too), always or never. False, with the reason printed, if
  * it is something else. */
-bool has_colour(const char *when, bool *colour);
+enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+bool has_colour(unsigned when);
 
 /* Append key i of b to b->text: a line, or an object. part, unless NULL, is the
  * filter of another system that may have it. False if there is no memory. */

@@ -107,7 +107,18 @@ static bool choose(const struct opt *o, const char *given, const char *text)
         }
         at += n + (at[n] != '\0');
     }
-    return !fail("%s '%s': expected one of %s", given, text, o->arg);
+    char words[256];
+    size_t at = 0;
+    for (const char *w = o->arg; *w && at < sizeof words;) {
+        const size_t n = strcspn(w, "|");
+        const char *const join = w == o->arg      ? ""
+                                 : strchr(w, '|') ? ", "
+                                                  : " or ";
+        at += (size_t)snprintf(words + at, sizeof words - at, "%s%.*s", join,
+                               (int)n, w);
+        w += n + (w[n] != '\0');
+    }
+    return !fail("%s '%s': expected %s", given, text, words);
 }
 
 /* Set what o points to from text. `given` is the option as it was written. */
@@ -303,8 +314,9 @@ bool options_parse(const struct command *c, int argc, char **argv,
     crlf_option = option_named(c, out->verb, "crlf", 4) != NULL;
     /* A word that is no verb comes before what is wrong with its options. */
     if (c->verbs && !out->verb && argc > 0 && argv[0][0] != '-') {
-        const struct list words = { (const char **)(void *)argv, (size_t)argc,
-                                    0 };
+        struct list words = { .at = (const char **)(void *)argv };
+        while (words.n < (size_t)argc && argv[words.n][0] != '-')
+            words.n++;
         return verb_of_operands(c, &words, &nwords);
     }
     return read_words(out, argc, argv, status) && (!c->verbs || take_verb(out));

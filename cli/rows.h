@@ -65,16 +65,18 @@
     "leaves them out. docs/fields.md says more."
 
 #define KEYS_OPTIONS(k) FILES_OPTIONS(k), SELECT_OPTIONS(k), NORMAL_OPTIONS(k)
-#define FILES_OPTIONS(k)                                         \
-    BINARY_OPTION,                                               \
-        OPTION("file", 'f', OPT_LIST, &(k).files, "FILE",        \
-               "read keys from FILE; may be repeated; - is "     \
-               "standard input"),                                \
-        FLAG("null", '0', (k).nul,                               \
-             "keys end at NUL bytes, not at newlines; printed "  \
-             "ones too"),                                        \
-        OPTION("key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
-               "the secret of a keyed filter")
+#define FILES_OPTIONS(k)                           \
+    BINARY_OPTION, FILE_OPTION((k).files, "keys"), \
+        NULL_OPTION((k).nul, "keys"), KEY_FILE_OPTION(k)
+#define FILE_OPTION(list, what)                    \
+    OPTION("file", 'f', OPT_LIST, &(list), "FILE", \
+           "read " what " from FILE; may be repeated; - is standard input")
+#define NULL_OPTION(to, what) \
+    FLAG("null", '0', to,     \
+         what " end at NUL bytes, not at newlines; printed ones too")
+#define KEY_FILE_OPTION(k)                                   \
+    OPTION("key-file", 'K', OPT_TEXT, &(k).key_file, "FILE", \
+           "the secret of a keyed filter")
 #define THREADS_OPTION(n)                           \
     OPTION("threads", 't', OPT_POSITIVE, &(n), "N", \
            "threads to use; all processors if not given")
@@ -116,7 +118,7 @@
            "\"no\" is only likely (kind generalized); other kinds miss none")
 
 #define CUTTING_OPTIONS(c)                                      \
-    OPTION("unit", 'u', OPT_TEXT, &(c).unit, "word|char",       \
+    OPTION("unit", 'u', OPT_CHOICE, &(c).unit, "word|char",     \
            "shingles of words (word, the default) or of bytes " \
            "(char), for scripts without blanks"),               \
         OPTION("size", 0, OPT_POSITIVE, &(c).size, "N",         \
@@ -151,6 +153,7 @@
                "digits, if somebody may choose keys to mislead")
 
 #define QUIET_OPTION(what) FLAG("quiet", 'q', quiet, what)
+#define QUIET_ERRORS QUIET_OPTION("print nothing but errors")
 #define QUIET_HELP \
     "print nothing, not even warnings or --json; errors are still reported"
 

@@ -175,6 +175,17 @@ const struct verb *verb_of_operands(const struct command *c,
 
 /* ----------------------------------------------------------------- operands */
 
+const char *operand_or_at(const char *verb, const struct list *operands,
+                          const struct list *at)
+{
+    const size_t n = operands->n + at->n;
+    if (n == 1)
+        return operands->n ? operands->at[0] : at->at[0];
+    fail("%s bloomery %s --at ADDRESS:PORT",
+         n ? "one address is enough; use" : "whom to ask? Use", verb);
+    return NULL;
+}
+
 const char *next_operand(const char **usage, size_t *n)
 {
     for (const char *at = *usage; *at;) {

@@ -36,7 +36,7 @@ static void keep_filters(void)
         if (bly_new(&spec, &f))
             continue;
         for (int j = 0; j < NKEYS; j++)
-            bly_add_hash(f, x += UINT64_C(0x9e3779b97f4a7c15));
+            (void)!bly_add_hash(f, x += UINT64_C(0x9e3779b97f4a7c15));
         kept[nkept++] = f;
     }
 }

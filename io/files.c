@@ -2,10 +2,10 @@
  * files.c - files, whatever is in them
  *
  * Whoever changes a file holds its lock, and the next one waits. Nobody should
- * sit in front of a silent terminal meanwhile: after a second the wait is told
- * of. Anybody who may read a file can hold its lock, so the wait ends after a
- * minute, or when --wait says. Signals keep their default action, so that an
- * interrupt ends the wait with the command.
+ * sit in front of a silent terminal meanwhile, so after a second the wait is
+ * announced. Anybody who may read a file can hold its lock, so the wait ends
+ * after a minute, or when --wait says. Signals keep their default action, so
+ * that an interrupt ends the wait with the command.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #include "report/out.h"
 #include "report/say.h"
 
-/* Adding takes seconds; what takes longer, such as unique, is no reason to
- * wait, but to be told. */
+/* Adding takes seconds. A writer that takes longer, such as unique, is not
+ * worth waiting for: its name is printed instead. */
 double wait_seconds = 60;
 
 bool wait_for_lock(void *ctx, const char *path, uint64_t ms)

@@ -126,7 +126,7 @@ bool is_past_capacity(const bly_stats *s)
     if (isnan(s->items_estimate))
         return (double)s->items_added >
                (isnan(additions) ? capacity : additions);
-    /* A list that build counted may have been counted 2 % short. */
+    /* The count that build makes may be up to 2 % short. */
     const double sd = isfinite(s->items_sd) ? s->items_sd : 0;
     return s->items_estimate > 1.02 * capacity + 3 * sd;
 }
@@ -172,7 +172,8 @@ const char *kind_unreliable(const bly_kind_info *kind)
 {
     return !(kind->can & BLY_CAN(HAS))    ? "it cannot be asked for keys"
            : kind->traits & BLY_LIKELY_NO ? "its \"no\" is only likely"
-           /* What is told the time forgets, and after so many keys, too. */
+           /* A kind that is told the time forgets keys, and it also forgets
+            * after a number of additions. */
            : kind->can & BLY_CAN(TICK) ? "it forgets keys"
                                        : NULL;
 }

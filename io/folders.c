@@ -68,7 +68,8 @@ static bool walk_folder(struct list *files, const char *folder, bool *trouble)
             path = NULL;
             ok = files_fail();
         }
-        /* One that is gone by now is none; of another nobody may think so. */
+        /* A file that has disappeared meanwhile is skipped; any other error
+         * must be reported. */
         if (ok && lstat(path, &st) == 0) {
             if (S_ISDIR(st.st_mode))
                 ok = walk_folder(files, path, trouble);
@@ -93,8 +94,8 @@ bool files_named(const struct list *names, bool walk, bool *trouble,
         const char *const name = names->at[i];
         const bool looks = walk && !is_dash(name);
         const bool there = looks && stat(name, &st) == 0;
-        /* What is not there is said by who opens it; of what cannot be looked
-         * at nobody knows whether it is a folder. */
+        /* A missing file is reported by whoever opens it. If stat() fails for
+         * another reason, nobody knows whether the path is a folder. */
         const bool ok =
             looks && !there && errno != ENOENT ? goes_on(name, trouble)
             : there && S_ISDIR(st.st_mode) ? walk_folder(files, name, trouble)

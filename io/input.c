@@ -84,7 +84,7 @@ bool memory_spares(uint64_t n)
 
 /* ------------------------------------------------------------------- files */
 
-/* Several workers may fail at once; one of them is told. */
+/* Several workers may fail at once; only one of them is reported. */
 static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
 
 bool input_fail(struct input *in, const char *format, ...)
@@ -187,7 +187,7 @@ void input_close(struct input *in)
     in->nfiles = 0;
 }
 
-/* The file that is read cannot be, but the next one may. */
+/* The current file cannot be read, but the next one may be. */
 static void pass_over(struct input *in, const char *why)
 {
     struct input_file *const f = &in->files[in->file];

@@ -9,8 +9,8 @@
 #include "io/source.h"
 #include "report/words.h"
 
-/* Where keys come from: the operands behind the filter, or files, or standard
- * input; and the secret that they are hashed with. */
+/* Where keys come from (the operands behind the filter, files, or standard
+ * input), and the secret that they are hashed with. */
 struct keys {
     struct list files;
     const char *key_file;
@@ -32,8 +32,8 @@ bool keys_files(const struct keys *k, const char *const *names, size_t n,
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in);
 
-/* What keys that are read like this are, for a filter that is made of them:
- * text, unless something else was said. */
+/* The type of keys read in this way, for a filter built from them: text, unless
+ * another was given. */
 bly_keying keys_keying(const struct keys *k);
 
 /* Let the keys of an input take the form that those of a filter have: folded
@@ -42,9 +42,9 @@ bly_keying keys_keying(const struct keys *k);
  * path is the filter's. */
 bool keys_follow(bly_keying of, const char *path, struct input *in);
 
-/* Let them stand in groups, where those of f do: lines say so themselves, with
- * a tab, or by --group. False, with the reason printed, where nothing says in
- * which, or says it for nothing. */
+/* Put the keys into groups if those of f are: a line names its group before a
+ * tab, or --group does. False, with the reason printed, if nothing names the
+ * group, or --group is given for a filter without groups. */
 bool keys_groups(const struct keys *k, const bly_filter *f, const char *path,
                  struct input *in);
 

@@ -5,8 +5,8 @@
  * come from somebody else. The bytes go to a file without a name (O_TMPFILE) in
  * the folder where it belongs. When they are on disk, linkat() gives it the
  * name, which fails if anything has that name, even a symbolic link that leads
- * nowhere. So nobody can have the bytes written somewhere else, not even
- * between a look and a write.
+ * nowhere. So nobody can divert the bytes, not even between the check and the
+ * write.
  *
  * Where the file system has no files without a name, or where there is no
  * /proc, the file has its name from the start (O_EXCL) and is removed if it
@@ -156,8 +156,7 @@ enum file_made file_make(int at, const char *path, const char *shown,
     return made;
 }
 
-/* -------------------------------------------------------------- below a folder
- */
+/* ----------------------------------------------------------- below a folder */
 
 bool path_stays_below(const char *path, size_t n)
 {
@@ -257,8 +256,7 @@ enum file_made file_make_below(int root, const char *path, const char *shown,
     return result;
 }
 
-/* -------------------------------------------------------------------- secrets
- */
+/* ------------------------------------------------------------------ secrets */
 
 static bly_status put_text(const void *what, bly_put *put, void *ctx)
 {

@@ -76,8 +76,8 @@ static void stop_all(struct ordered *r)
         ;
 }
 
-/* Wait until all blocks before this one had their turn, and take it. False
- * where that will not be, or where it failed. */
+/* Wait until all blocks before this one have had their turn, then take it.
+ * False if that will never happen, or if waiting failed. */
 static bool take_turn(struct ordered *r, unsigned number, struct block *b)
 {
     pthread_mutex_lock(&r->turning);
@@ -150,8 +150,8 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* No document was read: was it for an error? Then that is the run's, so that an
- * output of nothing does not take the place of an earlier one. */
+/* No document was read. If that was because of an error, the run fails, so that
+ * an empty output does not replace an earlier one. */
 static bool only_errors(struct input *in)
 {
     for (size_t i = 0; i < in->nfiles; i++) {

@@ -123,7 +123,7 @@ static bool read_group(const struct selection *s, struct picker *p)
     return true;
 }
 
-/* Options that are there for nothing; false, with the reason printed. */
+/* Options that would have no effect; false, with the reason printed. */
 static bool selection_sane(const struct selection *s, const struct input *in)
 {
     const int n = !!s->field + !!s->csv + !!s->jsonl + !!s->regex;

@@ -25,7 +25,7 @@
 #include "io/input.h"
 #include "io/json_template.h"
 
-/* What options say; zero takes whole lines. */
+/* What the options ask for; zero takes whole lines. */
 struct selection {
     const char *field, *csv, *jsonl, *regex; /* one of them at most */
     const char *group; /* a second one, which the key stands in */

@@ -10,7 +10,7 @@
 
 /* Options of what cuts texts into shingles; zero is the default. */
 struct cutting {
-    const char *unit; /* "word" or "char" */
+    unsigned unit; /* words, or 1: characters */
     uint64_t size;
 };
 

@@ -33,9 +33,9 @@
  *
  * The type of a member is taken from its declaration: bool, unsigned integers,
  * double, const char *, arrays of char, bly_bytes, bly_fact (a number or a
- * word), and pointers to const bool or unsigned integers. No value is NULL
- * behind a pointer, and a double that is not finite. Such a member is null if
- * it is MAYBE, and left out if it is OPTIONAL.
+ * word), and pointers to const bool or unsigned integers. A NULL pointer and a
+ * double that is not finite count as "no value". Such a member is null if it is
+ * MAYBE, and left out if it is OPTIONAL.
  *
  * In a text for people {name} is a value as its unit has it, {name:-12.3} one
  * padded as by printf and with three decimals, {name:#} a bare number, {name

@@ -1,5 +1,5 @@
 /*
- * progress.c - one line that says how far it came
+ * progress.c - one line that says how far the work has come
  *
  *     12345678 keys, 21.3 M/s, 40 %, 12 s left
  *

@@ -23,8 +23,7 @@ __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 void set_running(const char *command);
 const char *running_command(void);
 
-/* Say nothing that is no error: no report, for people or programs, and no
- * warning. */
+/* Print errors only: no reports, for people or programs, and no warnings. */
 extern bool quiet;
 
 /* An error that the system reported for a path. */

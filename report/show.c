@@ -206,7 +206,7 @@ char *text_end(struct text *t)
 
 #define LINE_WIDTH 79
 
-/* Columns that bytes take on a terminal, near enough: UTF-8 continuation
+/* The columns that bytes take on a terminal, approximately: UTF-8 continuation
  * bytes take none. */
 static int columns(const char *s, size_t n)
 {

@@ -121,8 +121,7 @@ void _assert_in_range(const LargestIntegralType value,
     differ(value >= minimum && value <= maximum, "out of range", file, line);
 }
 
-/* ------------------------------------------------------------------- running
- */
+/* ------------------------------------------------------------------ running */
 
 static int run_one(const struct CMUnitTest *t)
 {

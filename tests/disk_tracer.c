@@ -194,8 +194,7 @@ static struct thread *thread_of(pid_t id)
     exit(CANNOT);
 }
 
-/* ------------------------------------------------------------ looking inside
- */
+/* ----------------------------------------------------------- looking inside */
 
 static bool memory_of(pid_t id, uint64_t at, void *to, size_t n)
 {
@@ -280,8 +279,7 @@ static bool below(const char *path)
            (path[n] == '/' || path[n] == '\0');
 }
 
-/* ------------------------------------------------------------------ counting
- */
+/* ----------------------------------------------------------------- counting */
 
 /* Whether a call is one that may fail. Shared libraries and locales are the
  * loader's and libc's; of standard error nobody would hear. */
@@ -364,8 +362,7 @@ static void call_begins(struct thread *t,
     }
 }
 
-/* ----------------------------------------------------------------------- log
- */
+/* ---------------------------------------------------------------------- log */
 
 static void log_bytes(pid_t id, uint64_t at, size_t n)
 {
@@ -462,8 +459,7 @@ static void call_ends(struct thread *t,
     t->call = NULL;
 }
 
-/* ---------------------------------------------------------------------- runs
- */
+/* --------------------------------------------------------------------- runs */
 
 /* Let the loader do its work: on to the program's first instruction. */
 static bool run_to_entry(pid_t id)

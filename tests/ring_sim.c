@@ -49,8 +49,7 @@
 #define MOST_OPERATIONS 4096
 #define SILENCE ((enum frame_error)200)
 
-/* ---------------------------------------------------------------------- state
- */
+/* -------------------------------------------------------------------- state */
 
 struct record {
     struct stored r;
@@ -156,8 +155,7 @@ static void *copy_of(const void *bytes, size_t n)
     return memcpy(must(malloc(n + 1)), n ? bytes : "", n);
 }
 
-/* ----------------------------------------------------------------- coroutines
- */
+/* --------------------------------------------------------------- coroutines */
 
 static void give_way(void)
 {
@@ -270,8 +268,7 @@ static void task_step(struct task *t)
     running = NULL;
 }
 
-/* ------------------------------------------------------------------- messages
- */
+/* ----------------------------------------------------------------- messages */
 
 static void message_drop(size_t i)
 {
@@ -373,8 +370,7 @@ static enum frame_error host_take(void *by, const struct address *to,
     return a->error;
 }
 
-/* ---------------------------------------------------------------------- disks
- */
+/* -------------------------------------------------------------------- disks */
 
 static struct disk *disk_of(struct life *l)
 {
@@ -485,8 +481,7 @@ static const struct names_host host = { host_ask,  host_save, host_get,
                                         host_put,  host_drop, host_list,
                                         host_send, host_take };
 
-/* ------------------------------------------------------------------ processes
- */
+/* ---------------------------------------------------------------- processes */
 
 static void serve(struct task *t)
 {
@@ -565,8 +560,7 @@ static void process_crash(unsigned i, bool wipe)
         disk_wipe(&p->disk);
 }
 
-/* -------------------------------------------------------------------- clients
- */
+/* ------------------------------------------------------------------ clients */
 
 static unsigned char digests[NAMES][STORE_DIGEST];
 
@@ -725,8 +719,7 @@ static void last_reads(struct task *t)
     free(c);
 }
 
-/* ------------------------------------------------------------------ the steps
- */
+/* ---------------------------------------------------------------- the steps */
 
 /* Every other client is on the host of a process, and cut off with it. */
 static bool is_aside(unsigned who)

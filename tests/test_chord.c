@@ -14,8 +14,7 @@
 
 #define SECOND UINT64_C(1000000)
 
-/* ------------------------------------------------------------- the worked ring
- */
+/* ---------------------------------------------------------- the worked ring */
 
 static const uint64_t seven[] = { 3, 9, 20, 27, 41, 46, 58 };
 
@@ -84,9 +83,7 @@ static void between_is_strict(void **state)
     assert_true(chord_within(3, 3, 3));
 }
 
-/* --------------------------------------------------------------------
- * schedules
- */
+/* ---------------------------------------------------------------- schedules */
 
 static void survives_every_schedule(void **state)
 {
@@ -140,8 +137,7 @@ static void rules_of_2001_do_not(void **state)
     free(text);
 }
 
-/* ------------------------------------------------------------- simulated rings
- */
+/* ---------------------------------------------------------- simulated rings */
 
 static struct chord_sim *grown(uint32_t n, uint64_t seed)
 {
@@ -307,9 +303,7 @@ static void equal_seeds_give_equal_runs(void **state)
     assert_true(counts[0].events != counts[2].events);
 }
 
-/* -------------------------------------------------------------- hostile
- * answers
- */
+/* ---------------------------------------------------------- hostile answers */
 
 /* Answers to questions that were never asked, or of another type, change
  * nothing. */

@@ -274,8 +274,7 @@ static void nothing_is_shorter_than_a_1024th(void **unused)
     free(out);
 }
 
-/* --------------------------------------------------------------- other bytes
- */
+/* -------------------------------------------------------------- other bytes */
 
 /* Refused; or else these bytes are the form of what they decode to. */
 static bool right_or_refused(bly_code code, const unsigned char *in, size_t nin,

@@ -76,7 +76,7 @@ def test_kinds_formats_figures_and_verbs():
     assert complete("convert", "--to", "") == (FORMATS, [])
     assert complete("formats", "") == (FORMATS, [])
     assert complete("figures", "") == (FIGURES, [])
-    assert complete("redis", "")[0] == "load dump has add build bench info".split()
+    assert complete("redis", "")[0] == verbs_of("redis")
     assert complete("help", "digest", "")[0] == verbs_of("digest")
     assert complete("digest", "--json", "si") == (["simulate"], [])
     assert complete("dedup", "--verify", "")[0] == ["exact", "estimate", "none"]

@@ -13,8 +13,7 @@
 #include "foreign/format.h"
 #include "support.h"
 
-/* ------------------------------------------------------------------- helpers
- */
+/* ------------------------------------------------------------------ helpers */
 
 /* All formats that change: call it with each. */
 static void each_format(void (*law)(const char *format))
@@ -94,8 +93,7 @@ static uint64_t items_in(const bly_foreign *f)
     return s.items;
 }
 
-/* ---------------------------------------------------------------------- laws
- */
+/* --------------------------------------------------------------------- laws */
 
 /* What is added is there, past the capacity too, one by one or together; and
  * the file of the one is the file of the other. */
@@ -572,8 +570,7 @@ LAW(hostile_files_are_edited_safely)
 LAW(remove_and_count)
 LAW(moves)
 
-/* --------------------------------------------------------- rules of their own
- */
+/* ------------------------------------------------------- rules of their own */
 
 static bly_foreign *with_option(const char *format, const char *name,
                                 const char *value, uint64_t items)

@@ -281,8 +281,7 @@ static void agree_after_every_schedule(void **state)
     assert_true(lost > schedules && repeated > schedules);
 }
 
-/* ------------------------------------------------------------- what is hostile
- */
+/* ---------------------------------------------------------- what is hostile */
 
 /* Lies of one peer: it is believed about nobody but in what it was asked for,
  * and never about this peer itself. */
@@ -364,8 +363,7 @@ static void wrong_deltas_are_fetched_whole(void **state)
     world_end(w);
 }
 
-/* -------------------------------------------------------------------- searches
- */
+/* ----------------------------------------------------------------- searches */
 
 static void ranks_as_by_hand(void **state)
 {

@@ -65,7 +65,7 @@ def test_a_network_of_ones_own_and_its_picture(ok):
     (["sim", "lop"], "loop, way, multicast"),
     (["sim", "loop", "way"], "one experiment"),
     (["sim", "loop", "--bits", "100"], "64, 128"),
-    (["sim", "loop", "--strikes", "3"], "1 or 2"),
+    (["sim", "loop", "--strikes", "3"], "at most 2"),
     (["sim", "way", "--start", "twos"], "zeros, ones or random"),
     (["sim", "way", "--plain", "--clear", "2"], "--plain"),
     (["sim", "loop", "--topology", "nowhere.txt"], "grid:WxH"),

@@ -18,8 +18,7 @@
 #include "io/digests.h"
 #include "support.h"
 
-/* ------------------------------------------------------------------ the store
- */
+/* ---------------------------------------------------------------- the store */
 
 static char *fresh_folder(void)
 {
@@ -221,8 +220,7 @@ static void reads_old_folders(void **state)
     remove_folder(folder);
 }
 
-/* ------------------------------------------------------------------ the names
- */
+/* ---------------------------------------------------------------- the names */
 
 #define MOST 12
 #define KEPT 16

@@ -47,8 +47,7 @@ static bly_filter *spectral_new(uint64_t items, uint64_t counters,
     return f;
 }
 
-/* ------------------------------------------------------- the table of errors
- */
+/* ------------------------------------------------------ the table of errors */
 
 enum { KEYS = 1000, EVENTS = 50000 };
 

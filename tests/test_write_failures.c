@@ -348,8 +348,7 @@ static bool target_is(const byte_array *want)
     return same;
 }
 
-/* ------------------------------------------------------------------ the jobs
- */
+/* ----------------------------------------------------------------- the jobs */
 
 static bly_filter *fresh; /* what is saved */
 

@@ -84,8 +84,7 @@ EXPORT(bly_status, explain_do, (uint32_t op, uint64_t key))
     return js_tell_end();
 }
 
-/* -------------------------------------------------------------- Chord's ring
- */
+/* ------------------------------------------------------------- Chord's ring */
 
 static void tell_ids(const char *name, const struct ring_model *m,
                      const size_t *places, size_t n)

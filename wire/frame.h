@@ -61,8 +61,7 @@ size_t frame_close(unsigned char *bytes, size_t nbody, const struct frame *f);
 
 uint32_t frame_crc(uint32_t sum, const void *bytes, size_t n);
 
-/* -------------------------------------------------------------------- bodies
- */
+/* ------------------------------------------------------------------- bodies */
 
 /* Reading: what lies past the end is zero, and `bad` is set. */
 struct body {

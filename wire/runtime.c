@@ -104,8 +104,7 @@ struct runtime_counts runtime_counts(const struct runtime *rt)
     return c;
 }
 
-/* -------------------------------------------------------------------- timers
- */
+/* ------------------------------------------------------------------- timers */
 
 void runtime_after(struct runtime *rt, uint64_t ms, uint64_t data)
 {
@@ -141,8 +140,7 @@ static struct wait timer_take(struct runtime *rt)
     return first;
 }
 
-/* --------------------------------------------------------------------- lines
- */
+/* -------------------------------------------------------------------- lines */
 
 static struct trip *trip_to(struct runtime *rt, const struct address *a)
 {
@@ -356,8 +354,7 @@ static struct line *line_new(struct runtime *rt, int fd, bool asks)
     return l;
 }
 
-/* -------------------------------------------------------------------- asking
- */
+/* ------------------------------------------------------------------- asking */
 
 static void ask_end(struct runtime *rt, struct asked *a, const struct frame *f)
 {
@@ -508,8 +505,7 @@ static void answered(struct runtime *rt, struct line *l, const struct frame *f)
     }
 }
 
-/* ----------------------------------------------------------------- answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static struct line *line_named(struct runtime *rt, uint64_t name)
 {
@@ -542,8 +538,7 @@ void runtime_refuse(struct runtime *rt, uint64_t line, const struct frame *to,
     runtime_answer(rt, line, to, FRAME_ERROR, &rt->said);
 }
 
-/* -------------------------------------------------------------------- reading
- */
+/* ------------------------------------------------------------------ reading */
 
 /* One frame has come. False: the line has to go. */
 static bool line_take(struct runtime *rt, struct line *l, const struct frame *f)
@@ -705,8 +700,7 @@ static void line_event(struct runtime *rt, struct line *l, uint32_t events)
         line_close(rt, l);
 }
 
-/* ------------------------------------------------------------------ the loop
- */
+/* ----------------------------------------------------------------- the loop */
 
 static void take_in(struct runtime *rt)
 {

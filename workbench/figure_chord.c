@@ -162,8 +162,7 @@ const struct figure figure_chord_loads = {
     .run = loads_run,
 };
 
-/* -------------------------------------------------- alpha and beta, exercises
- */
+/* ------------------------------------------------ alpha and beta, exercises */
 
 /* n random ids cut the circle into intervals whose mean is 1/n and whose
  * largest is H_n/n on average, the harmonic number; it deviates by
@@ -262,9 +261,7 @@ const struct figure figure_chord_fullest = {
     .run = fullest_run,
 };
 
-/* ------------------------------------------------- joins that neighbours
- * notice
- */
+/* --------------------------------------------- joins that neighbours notice */
 
 static double hops_of(struct figure_run *run, struct chord_sim *s,
                       unsigned lookups)
@@ -336,8 +333,7 @@ const struct figure figure_chord_joins = {
     .run = joins_run,
 };
 
-/* --------------------------------------------------------- half the ring dies
- */
+/* ------------------------------------------------------- half the ring dies */
 
 static void deaths_run(struct figure_run *run)
 {
@@ -491,8 +487,7 @@ const struct figure figure_chord_churn = {
     .run = churn_run,
 };
 
-/* ------------------------------------------------------------------ schedules
- */
+/* ---------------------------------------------------------------- schedules */
 
 static void schedules_run(struct figure_run *run)
 {
@@ -535,8 +530,7 @@ const struct figure figure_chord_schedules = {
     .run = schedules_run,
 };
 
-/* ------------------------------------------------------------- join and leave
- */
+/* ----------------------------------------------------------- join and leave */
 
 static void moved_run(struct figure_run *run)
 {

@@ -70,8 +70,7 @@ const struct figure figure_net_loop = {
     .run = net_loop_run,
 };
 
-/* --------------------------------------------------------------- the way back
- */
+/* ------------------------------------------------------------- the way back */
 
 /* An experiment on a tree of depth 15; its values. */
 static bool way_values(struct figure_run *run, struct net_spec spec,
@@ -149,8 +148,7 @@ const struct figure figure_net_way = {
     .run = net_way_run,
 };
 
-/* ------------------------------------------------------------------ multicast
- */
+/* ---------------------------------------------------------------- multicast */
 
 #define CAST_FACES 64
 
@@ -237,8 +235,7 @@ const struct figure figure_net_multicast = {
     .run = net_multicast_run,
 };
 
-/* ------------------------------------------------------- finding things nearby
- */
+/* ---------------------------------------------------- finding things nearby */
 
 /* An experiment on a network that is made, and how many nodes it has; false,
  * and run->broken, if not. */

@@ -77,8 +77,7 @@ static uint64_t blocks_read(struct figure_run *run, struct made_table *tables,
     return counts.blocks;
 }
 
-/* --------------------------------------------------------- the worked example
- */
+/* ------------------------------------------------------- the worked example */
 
 static void three_run(struct figure_run *run)
 {
@@ -119,8 +118,7 @@ const struct figure figure_three_tables = {
     .run = three_run,
 };
 
-/* ----------------------------------------------------------- skipping tables
- */
+/* ---------------------------------------------------------- skipping tables */
 
 #define MOST_TABLES 10
 
@@ -188,8 +186,7 @@ const struct figure figure_tables = {
     .run = tables_run,
 };
 
-/* -------------------------------------------------------- differential files
- */
+/* ------------------------------------------------------- differential files */
 
 static void differential_run(struct figure_run *run)
 {
@@ -244,8 +241,7 @@ const struct figure figure_differential = {
     .run = differential_run,
 };
 
-/* ---------------------------------------------------------------- Bloom joins
- */
+/* -------------------------------------------------------------- Bloom joins */
 
 static void joins_run(struct figure_run *run)
 {

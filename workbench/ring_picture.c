@@ -16,8 +16,7 @@
 
 #define TURN 6.283185307179586
 
-/* ------------------------------------------------------------------------ text
- */
+/* --------------------------------------------------------------------- text */
 
 static const char *id_text(const struct ring_model *m, uint64_t id,
                            char out[20])
@@ -133,8 +132,7 @@ void ring_explain(const struct ring_model *m, const struct ring_view *v)
            id_text(m, m->ids[v->from], b), steps - 2, steps == 3 ? "" : "s");
 }
 
-/* ------------------------------------------------------------------------- SVG
- */
+/* ---------------------------------------------------------------------- SVG */
 
 #define RING_HIGH 640.0
 #define RADIUS 220.0
@@ -327,8 +325,7 @@ bool ring_draw(const struct ring_model *m, const struct ring_view *v,
     return plot_to_file(ring_write, &d, path);
 }
 
-/* ------------------------------------------------------------------------ JSON
- */
+/* --------------------------------------------------------------------- JSON */
 
 struct model_member {
     uint64_t id, pred, fingers[CHORD_MOST_BITS];

@@ -281,8 +281,7 @@ Datum bly_file_info(PG_FUNCTION_ARGS)
     return pgb_json(bad, r.json);
 }
 
-/* -------------------------------------------------------- loading and saving
- */
+/* ------------------------------------------------------- loading and saving */
 
 PG_FUNCTION_INFO_V1(bly_load_file);
 Datum bly_load_file(PG_FUNCTION_ARGS)

@@ -250,8 +250,7 @@ char *pgb_text(FunctionCallInfo fcinfo, int i)
                : text_to_cstring(PG_GETARG_TEXT_PP(i));
 }
 
-/* ---------------------------------------------------------------- in and out
- */
+/* --------------------------------------------------------------- in and out */
 
 /* Bytes from anywhere, looked at as a whole. */
 static Datum checked(struct varlena *v)

@@ -3,11 +3,12 @@
  * know them
  *
  * A filter is made by RedisBloom's rules, and by valkey-bloom's where an option
- * that only that has is given; it keeps to them. What differs from both: what
- * changes nothing is not replicated, and a filter that is made goes to replicas
- * with its exact parameters; COPY, digests and events work for both; items of a
- * command are hashed first, then fetched ahead, then touched. The filters
- * themselves are the library's (src/foreign/bloom_chain.c).
+ * that only valkey-bloom has is given; it keeps these rules for life. Three
+ * things differ from both peers: commands that change nothing are not
+ * replicated, and replicas get the exact parameters of a new filter; COPY,
+ * digests and events work for filters of either kind; and the items of a
+ * command are all hashed, then prefetched, then touched. The filters themselves
+ * are the library's (src/foreign/bloom_chain.c).
  *
  * Here are the settings, adding and asking; bf_make.c makes filters, bf_info.c
  * tells of them, bf_dump.c takes them in and gives them out.
@@ -148,8 +149,8 @@ static long add_items(effects *e, bly_foreign *f, server_string **argv, int n,
         size_t done;
         const size_t batch = arg_items(argv, n, most, items);
         const bly_status st = bly_foreign_add(f, items, batch, fresh, &done);
-        /* What was looked up for those behind one that fails is lost, and the
-         * next will most likely fail, too. */
+        /* When an item fails, the look-ups made for the items behind it are
+         * wasted, and the next one will most likely fail too. */
         most = st ? 1 : 2 * most < bf_batch() ? 2 * most : bf_batch();
         for (size_t i = 0; i < done; i++) {
             reply_found(e->ctx, valkey, fresh, i);

@@ -55,8 +55,8 @@ static void reply_rate(server_ctx *ctx, const bly_foreign *f)
     char text[40];
     bly_foreign_sizes first;
     bly_foreign_size(f, 0, &first);
-    /* What was asked; of filters that grow by RedisBloom's rules, what they
-     * really have now may be more, and that is what one wants to know. */
+    /* The capacity that was asked for. A filter that grows by RedisBloom's
+     * rules may have more by now; then this is what it really has. */
     const int n = snprintf(text, sizeof text, "%.6g",
                            bf_is_valkey(f) ? first.fpr_planned
                                            : value_fact(f, "fpr_of_chain"));

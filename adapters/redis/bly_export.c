@@ -1,12 +1,13 @@
 /*
  * bly_export.c - BLY.EXPORT: a filter as a .bly file, in pieces
  *
- * A file begins with its length and its sums. Where it is coded, they are known
- * when all of it was coded, 36 ms for each megabyte, and so long nobody else is
- * served. So a copy of the filter is coded in a thread of its own while the
- * client waits. A large copy is made little by little, as the sums below are,
- * and is begun again if the filter changes meanwhile. The file is kept for the
- * pieces that follow, until the filter changes, or its last byte was given out.
+ * A file begins with its length and its sums. For a coded file they are known
+ * only after all of it was coded, which takes 36 ms per megabyte and would keep
+ * the server from serving anybody else. So a copy of the filter is coded in a
+ * thread of its own while the client waits. A large copy is made little by
+ * little, as the sums below are, and is begun again if the filter changes
+ * meanwhile. The file is kept for the pieces that follow, until the filter
+ * changes, or its last byte was given out.
  *
  * Of a large file that is not coded, the sums are made little by little: by a
  * timer of the server, which serves others in between, while the client waits.

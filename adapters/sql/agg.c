@@ -102,8 +102,7 @@ static bool sort_by_byte(uint64_t *h, size_t n, unsigned shift,
     return true;
 }
 
-/* -------------------------------------------------------------------- filter
- */
+/* ------------------------------------------------------------------- filter */
 
 /* The first key: what is wrong with the spec should not wait for the last. */
 static const char *agg_begin(struct sql_agg *a, bly_key_type type)

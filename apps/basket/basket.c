@@ -1,11 +1,11 @@
 /*
  * basket.c - which things come together, even if they are rare?
  *
- * A line is a basket of items. An item is the set of baskets that it is in, and
- * two items belong together if these sets are alike: J = baskets with both /
- * baskets with either. Counting pairs finds those that are frequent; this finds
- * those that are close, at any frequency (Cohen et al., Finding interesting
- * associations without support pruning, 2001):
+ * A line is a basket of items. Each item stands for the set of baskets that
+ * contain it, and two items belong together if their sets are alike: J =
+ * baskets with both / baskets with either. Counting pairs finds those that are
+ * frequent; this finds those that are close, at any frequency (Cohen et al.,
+ * Finding interesting associations without support pruning, 2001):
  *
  *     each basket number has k images, and each item keeps the least of each
  *     over its baskets; items that agree in a band of these are candidates;

@@ -1,10 +1,10 @@
 /*
  * agreement.c - how many known bands make a document a copy
  *
- * Where texts are compared afterwards, one common band is enough to look: a
- * pair too many costs time. A filter has nothing to compare with, so the bands
- * themselves decide, and the step that they make should be steep and stand at
- * the threshold. With p = s^r, the chance that a band of r components agrees at
+ * Where texts are compared afterwards, one common band is reason enough to
+ * look: an unneeded pair only costs time. A filter has nothing to compare with,
+ * so the bands themselves decide, and their step should be steep and lie at the
+ * threshold. With p = s^r, the chance that a band of r components agrees at
  * likeness s, a document goes if `known` of its b bands are in the filter:
  *
  *     P(s) = sum over i >= known of C(b, i) p^i (1 - p)^(b - i)
@@ -32,8 +32,8 @@
  * quarter more keys. */
 #define FEW 5.0
 
-/* Of the bands of a document, that a filter may invent: fewer than this on
- * average, so that false ones do not move the step. */
+/* The bands of a document that the filter may report by mistake: fewer than
+ * this on average, so that they do not move the step. */
 #define INVENTED 0.1
 
 /* At least m of n, each with probability p. */

@@ -12,7 +12,7 @@ struct agreement {
     unsigned known;
 };
 
-/* With what probability one earlier document of that likeness removes a later
+/* The probability that one earlier document of that likeness removes a later
  * one. */
 double agreement_chance(const struct agreement *a, double likeness);
 

@@ -2,11 +2,11 @@
  * bands.c - rows that agree in a band meet in a bucket
  *
  * The keys of all bands of all documents are sorted; keys that occur twice or
- * more are buckets. Most documents are in none, so what is left is small. The
- * number of a band is part of its keys, so that bands can be sorted together,
- * in files if need be (sorter.h); where memory allows it every band is sorted
- * for itself, by several threads. A key has the rank of its document, so that a
- * bucket is in the order of priority.
+ * more are buckets. Most documents are in no bucket, so what is left is small.
+ * The number of a band is part of its keys, so that bands can be sorted
+ * together, in files if need be (sorter.h); where memory allows it every band
+ * is sorted for itself, by several threads. A key has the rank of its document,
+ * so that a bucket is in the order of priority.
  *
  * Documents of equal text were collapsed before: only one of them is here.
  */
@@ -53,8 +53,8 @@ static bool bucket_room(struct dedup_job *job, struct dedup_buckets *b)
            dedup_no_room(job, "buckets");
 }
 
-/* The bucket at hand has all its documents. Those of an index are not compared
- * with one another, so a bucket of them alone is none. */
+/* The current bucket is complete. Documents of an index are not compared with
+ * one another, so a bucket that holds nothing else is dropped. */
 static bool bucket_end(struct banding *g)
 {
     struct dedup_buckets *const b = g->out;

@@ -212,7 +212,8 @@ static bool targets_differ(struct dedup_job *job, struct target *all, size_t n)
                               "%s: both %s and %s would be written there; use "
                               "-o FILE for all, or a run for each",
                               all[i].path, all[i - 1].name, all[i].name);
-    /* What is written replaces what is there: that must be no input. */
+    /* An output replaces the file of that name, which therefore must not be an
+     * input. */
     qsort(all, n, sizeof *all, by_file);
     for (size_t i = 0; i < n; i++) {
         struct target at = { 0 };

@@ -1,12 +1,12 @@
 /*
- * crowd.c - who of a crowd has more in common than the crowd has
+ * crowd.c - near-copies among pages that all share a template
  *
  * Pages of one template meet in the bands that the template fills, and there
- * are too many of them to be compared. What two of them that are near-copies
- * share besides are single components that few others have. So each page that
- * stays is listed under the values of its first CROWD_OWN components that are
- * not common, that is, whose list has room; a page is compared with those on
- * the lists of all its values.
+ * are too many of them to be compared. Near-copies among them also share single
+ * components that few other pages have. So each page that stays is listed under
+ * the values of its first CROWD_OWN components that are not common, that is,
+ * whose list has room; a page is compared with those on the lists of all its
+ * values.
  *
  * If a share f of what the template does not give agrees, the chance to miss
  * is (1 - f)^CROWD_OWN: pages of which the template is half and that are 0.8
@@ -28,8 +28,9 @@ static uint32_t tag_of(uint32_t position, uint32_t value)
     return (uint32_t)(x >> 32);
 }
 
-/* The tag decides which list it is, so it is the same in every run; where the
- * list stands is no affair of those who write the pages. */
+/* The tag decides which list a value belongs to, so it is the same in every
+ * run. The slot of the list depends on the process's secret, so that nobody can
+ * write pages that collide. */
 static uint64_t slot_of(uint32_t tag, uint64_t nslots)
 {
     return table_hash(&tag, sizeof tag) & (nslots - 1);

@@ -1,5 +1,5 @@
 /*
- * crowd.h - who of a crowd has more in common than the crowd has
+ * crowd.h - near-copies among pages that all share a template
  */
 #ifndef BLY_CROWD_H
 #define BLY_CROWD_H

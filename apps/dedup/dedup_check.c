@@ -49,8 +49,9 @@ static bool any_wanted(void *ctx, uint64_t first, uint64_t n)
 
 #define SMALL_PART 32
 
-/* Put to[from] to to[end - 1] in order behind the first `kept`, all of which
- * are less; kept <= from. Equal ones once. The number kept then. */
+/* Sort to[from] to to[end - 1] behind the first `kept` values, all of which are
+ * less (kept <= from), without repetitions. Returns the new number of kept
+ * values. */
 static size_t insert_part(uint64_t *to, size_t kept, size_t from, size_t end)
 {
     const size_t first = kept;

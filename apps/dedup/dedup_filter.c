@@ -117,7 +117,7 @@ static int filter_run(struct filtering *r)
     const bool there = path && access(path, F_OK) == 0;
     const bly_access how = { .wait = o->wait };
     r->status = TROUBLE;
-    /* A new one would take the place of one that is there after all. */
+    /* The file appeared meanwhile, and a new one would replace it. */
     if (path && !there && errno != ENOENT)
         return fail_path(path, errno);
     if (read_only && !there)
@@ -126,7 +126,8 @@ static int filter_run(struct filtering *r)
         return fail("%s: is both the filter and the output; name two files",
                     path);
     if (there && !read_only) {
-        /* Under its lock: of two runs neither's documents are lost. */
+        /* The file is locked, so that two runs at once lose nothing of each
+         * other. */
         if (bly_update(path, &how, filter_through, r) && !r->said)
             r->status = fail_library();
         return r->status;

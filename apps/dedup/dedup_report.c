@@ -137,8 +137,8 @@ void dedup_report(const struct dedup_options *o, const struct dedup_made *made)
 
 /* ------------------------------------------------------------ with a filter */
 
-/* Likenesses that a report tells the price of: the threshold, one that a copy
- * has, and some that none has. */
+/* Likenesses whose chance of removal is reported: the threshold, that of a
+ * typical copy, and some below any copy's. */
 #define NPRICES 5
 struct price {
     double likeness, chance;

@@ -71,7 +71,7 @@ int dedup_bad_input(const struct dedup_options *o, const struct input *in,
     if (seen->malformed && seen->malformed == seen->documents && !o->strict)
         warn("no line was of use; right, if a line is a document: --lines; "
              "if the text has another name: --text-field FIELD");
-    /* Said even with --quiet, which has no other reason for the status. */
+    /* Said even with --quiet, since nothing else would explain the status. */
     if (seen->malformed)
         status = o->strict ? TROUBLE
                            : fail("%llu malformed lines were kept; --strict "

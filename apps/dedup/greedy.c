@@ -1,5 +1,5 @@
 /*
- * greedy.c - a document stays unless one that stays is like it
+ * greedy.c - a document stays unless it resembles one that stays
  *
  * Documents are taken in the order of their priority; one stays unless one that
  * stays already is like it, which is then its witness. So every document that

@@ -144,7 +144,7 @@ bool dedup_journal_write(struct dedup_job *job, const struct dedup_journal *j,
     return ok || dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
-/* Anybody can make a sum that is right: places must be places. */
+/* A checksum can be forged, so offsets are checked as well. */
 static bool part_sane(const struct dedup_part *p)
 {
     uint64_t before = 0;
@@ -199,8 +199,7 @@ static bool journal_resume(struct dedup_job *job, struct dedup_journal *j,
     return ok;
 }
 
-/* --------------------------------------------------------------- the folder
- */
+/* --------------------------------------------------------------- the folder */
 
 static const char *const work_names[] = { "journal", "checked" };
 
@@ -342,8 +341,7 @@ static bool open_in_work(struct dedup_job *job, struct dedup_journal *j,
            dedup_fail(job, "%s: %s", j->path, strerror(errno));
 }
 
-/* ------------------------------------------------------------------- checked
- */
+/* ------------------------------------------------------------------ checked */
 
 static uint64_t pairs_sum(const struct dedup_journal *j, uint64_t n,
                           const struct dedup_pair *pairs)
@@ -410,8 +408,7 @@ bool dedup_checked_write(struct dedup_job *job, const struct dedup_check *check,
     return true;
 }
 
-/* ---------------------------------------------------------------------- rows
- */
+/* --------------------------------------------------------------------- rows */
 
 bool dedup_journal_open(struct dedup_job *job, struct dedup_docs *docs,
                         struct dedup_journal *j)

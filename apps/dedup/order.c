@@ -1,5 +1,5 @@
 /*
- * order.c - who comes first, and which texts are equal
+ * order.c - which documents come first, and which texts are equal
  *
  * Documents of an index come before all others. Then the value that a priority
  * gives: the length of the text, a field, or none, and then the input's order.

@@ -1,5 +1,5 @@
 /*
- * policy.c - who stays: greedy, or one of every component
+ * policy.c - which documents stay: greedy, or one of every component
  *
  * greedy is in greedy.c. component: what is linked by pairs, however far, is
  * one cluster, of which one document stays. A cluster of more than
@@ -158,7 +158,7 @@ static bool count_verdicts(struct dedup_job *job, const struct dedup_case *c,
             out->largest_cluster = n;
     }
     for (uint32_t i = docs->base; dedup_more(job, i, docs->n); i++) {
-        /* Without a partner of any kind: the witness goes too. */
+        /* Without any partner that stays, the witness is dropped too. */
         if (job->opt->drop_all && out->witness[i] == DEDUP_NONE &&
             size[i] > 1) {
             out->witness[i] = i;

@@ -1,5 +1,5 @@
 /*
- * stream.c - one pass and a filter: what was there before goes
+ * stream.c - one pass and a filter: what was seen before is removed
  *
  * Workers make the keys of a block: of a document its bands, of a paragraph its
  * words or its n-grams. In the block's turn the filter is asked for them, unit

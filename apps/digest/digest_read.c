@@ -1,5 +1,5 @@
 /*
- * digest_read.c - what a proxy has or was asked for, from its files
+ * digest_read.c - what a proxy has, or was asked for, according to its files
  *
  * A file that begins as swap.state does is one; all others are lines, and each
  * line says by itself whether it is of a log or of a list. Standard input and

@@ -1,5 +1,5 @@
 /*
- * digest_serve.c - a file's digest, read again when it is another one
+ * digest_serve.c - a file's digest, read again when the file has changed
  *
  * What is handed out is always a whole digest that was read and checked.
  * A file is another one when its inode, size or a time of it has changed. One

@@ -5,7 +5,7 @@
  * redirect is followed and nothing is unpacked. What comes is bounded: headers
  * by HEADER_MOST, the body by --max-size and, once the control block is there,
  * by the size that it says, and all of it by --timeout. Memory grows with what
- * has come, not with what was announced.
+ * has arrived, not with what was announced.
  */
 #include <stdlib.h>
 #include <strings.h>

@@ -6,9 +6,9 @@
  * fetch at a time, whatever clients do.
  *
  * A source that `looks` (a file: has it changed?) is asked before each answer,
- * by the same thread, so that who replaces the file and asks then gets the new
- * one. That wait ends after LOOK_MS, for a disk that hangs. Requests that come
- * during a look share the next one.
+ * by the same thread, so that whoever replaces the file and then asks gets the
+ * new one. That wait ends after LOOK_MS, for a disk that hangs. Requests that
+ * come during a look share the next one.
  *
  * Before there is any digest, an answer waits FIRST_MS for the first fetch.
  */

@@ -97,8 +97,7 @@ bool held_each(const struct held *h, held_fn *each, void *ctx)
 static struct held_row **place_of(const struct held *h, uint64_t hash,
                                   const void *key, size_t nkey)
 {
-    /* Not by the hash of the filter, for which anybody can make keys that
-     * meet. */
+    /* Not by the filter's hash, for which anybody can make colliding keys. */
     size_t at = (size_t)table_hash(key, nkey) & h->mask;
     for (; h->table[at]; at = (at + 1) & h->mask) {
         const struct held_row *const row = h->table[at];

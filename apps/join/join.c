@@ -520,17 +520,6 @@ static int join_both(struct joining *j, const struct list *names)
     return behind == TROUBLE ? TROUBLE : status;
 }
 
-/* One of the words, or NULL: the first. Negative, with the reason printed. */
-static int join_type_of(const char *word)
-{
-    static const char *const words[] = { "inner", "left", "semi", "anti" };
-    for (int i = 0; i < 4; i++)
-        if (!word || strcmp(word, words[i]) == 0)
-            return i;
-    fail("--type '%s': expected inner, left, semi or anti", word);
-    return -1;
-}
-
 /* What does not go together; false, with the reason printed. */
 static bool args_sane(const struct join_args *a, const struct list *names)
 {
@@ -543,7 +532,7 @@ static bool args_sane(const struct join_args *a, const struct list *names)
                      a->serve    ? "--serve RIGHT"
                      : a->remote ? "--remote COMMAND LEFT"
                                  : "LEFT RIGHT");
-    if (a->serve && (a->type || a->output))
+    if (a->serve && (was_given(&a->type) || a->output))
         return !fail("--serve takes neither --type nor --output: whoever asks "
                      "joins");
     if (a->serve && is_stdin(names->at[0]))
@@ -620,13 +609,13 @@ int join(const struct join_args *args, const struct list *operands)
 {
     struct joining *const j = calloc(1, sizeof *j);
     const char *const tmp = getenv("TMPDIR");
-    const int type = join_type_of(args->type);
+    static const char *const types[] = { "inner", "left", "semi", "anti" };
     bool ok;
     if (!j)
         return fail("out of memory");
     j->args = args;
-    j->type = type < 0 ? JOIN_INNER : (enum join_type)type;
-    j->report.type = args->type ? args->type : "inner";
+    j->type = (enum join_type)args->type;
+    j->report.type = types[args->type];
     j->folder = args->spill ? args->spill : tmp && *tmp ? tmp : "/tmp";
     j->held.memory = args->memory ? args->memory : JOIN_MEMORY;
     j->scratch = (struct scratch){ .folder = j->folder, .fd = -1 };
@@ -636,7 +625,7 @@ int join(const struct join_args *args, const struct list *operands)
     int status = TROUBLE;
     bly_spec spec = { 0 };
     j->secret = secret_read(args->keys.key_file, &ok);
-    if (ok && type >= 0 && args_sane(args, operands) &&
+    if (ok && args_sane(args, operands) &&
         joined_read(&j->shape, &args->keys.select, args->keys.nul) &&
         join_spec(j, &spec)) {
         if (args->serve)

@@ -11,7 +11,7 @@
 struct join_args {
     struct keys keys;      /* where the key is, in LEFT and in RIGHT */
     const char *right_key; /* in RIGHT, where that is another; NULL: not */
-    const char *type;      /* inner, left, semi or anti; NULL: inner */
+    unsigned type;         /* enum join_type: inner, left, semi or anti */
     const char *remote;    /* a command that answers as RIGHT; NULL: none */
     bool serve;            /* be that command */
     const char *output;    /* NULL: standard output */

@@ -37,7 +37,8 @@ struct joining {
     struct join_report report;
     uint64_t sent, received, unfiltered;
     const struct input *left_input, *right_input; /* while they are read */
-    bool stopped;  /* an input could not be read to its end, and it was said */
+    bool
+        stopped; /* an input could not be read to its end, which was reported */
     bool complete; /* the result is */
 
     bly_filter *of_left;  /* drops rows of RIGHT; NULL: none */

@@ -2,10 +2,10 @@
  * remote.c - a join with rows that another command has
  *
  * The filter of LEFT's keys goes to the command's standard input, and the rows
- * that pass come from its standard output (wire.h): over ssh, say. What the
- * filter lets through falsely costs a row on the line and nothing else, since
- * the rows are joined here. A command that fails, stops early or says something
- * else makes the join fail; rows that it holds back cannot be missed.
+ * that pass come from its standard output (wire.h): over ssh, say. A false
+ * positive costs one row on the line and nothing else, since the rows are
+ * joined here. A command that fails, stops early or says something else makes
+ * the join fail; rows that it holds back cannot be missed.
  */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>

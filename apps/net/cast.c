@@ -1,5 +1,5 @@
 /*
- * cast.c - which interfaces want a group: the state of a multicast router
+ * cast.c - which interfaces want which groups: the state of a multicast router
  */
 #include "apps/net/cast.h"
 

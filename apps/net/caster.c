@@ -7,7 +7,7 @@
 
 #include "apps/net/ipv6.h"
 
-#define LAST_WAIT (2 * MLD_WAIT) /* until who left is believed */
+#define LAST_WAIT (2 * MLD_WAIT) /* until a leave is believed */
 
 static bool can_speak(const struct caster *c, unsigned face)
 {
@@ -50,7 +50,7 @@ static bool pair_usable(const unsigned char *pair)
 static void wants(struct caster *c, unsigned face, const unsigned char *pair,
                   uint64_t now)
 {
-    /* Where the packets come from, nobody wants them. */
+    /* The link that packets come from never wants them itself. */
     if (!pair_usable(pair) || c->up(c->ctx, pair) == face)
         return;
     const uint64_t before = c->cast.n[face];

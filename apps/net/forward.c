@@ -144,8 +144,7 @@ bool forward_marks(const struct face *like, const unsigned char *in, size_t n,
     return true;
 }
 
-/* ---------------------------------------------------------------- complaints
- */
+/* --------------------------------------------------------------- complaints */
 
 /* Is it an error of ICMPv6 itself? About these nobody complains. */
 static bool is_error(const unsigned char *in, size_t all)

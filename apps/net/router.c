@@ -184,8 +184,7 @@ bly_status router_face(const struct router_args *args,
     return st;
 }
 
-/* ---------------------------------------------------------------- interfaces
- */
+/* --------------------------------------------------------------- interfaces */
 
 static int no_right(const char *what, int error)
 {
@@ -278,7 +277,8 @@ static bool port_marks(const struct router_args *args,
                                          : bly_error());
 }
 
-/* The secret was changed: all marks are others from now on, or none is. */
+/* The secret was changed: from now on all marks differ, or, if it cannot be
+ * read, none does. */
 static void ports_again(struct router *r, const struct router_args *args)
 {
     struct face faces[ROUTER_FACES];
@@ -524,7 +524,8 @@ static bool port_read(struct router *r, struct port *p, uint64_t now)
             packet_group(r, (unsigned)(p - r->ports), (size_t)n, now);
             continue;
         }
-        /* Not what we sent ourselves, nor what is for others on the link. */
+        /* Neither what we sent ourselves nor what is meant for others on the
+         * link. */
         if (type != PACKET_HOST)
             continue;
         r->result.received++;
@@ -591,7 +592,7 @@ static bool groups_open(struct router *r, const struct router_args *args)
         return !fail("at most %d --groups, 64 --cell-bits and 86400 seconds "
                      "of --refresh",
                      GROUPS_MOST);
-    /* Who can compute where groups lie in the filters can fill them. */
+    /* Anybody who can compute the positions of groups can fill the filters. */
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return !fail_path("getrandom", errno);
     const double bits = args->cell_bits ? (double)args->cell_bits : USUAL_BITS;

@@ -78,7 +78,7 @@ bool climb_next(struct climb *c, uint32_t *at)
     return true;
 }
 
-/* A hierarchy that is none would lead in circles. */
+/* A hierarchy that is not a tree would lead in circles. */
 static bool climb_was_at(const struct climb *c, uint32_t at)
 {
     for (size_t i = 0; i < c->n; i++)

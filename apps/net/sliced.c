@@ -68,7 +68,7 @@ bool sliced_leave(struct sliced *s, uint64_t hash, unsigned face)
     for (unsigned i = 0; i < s->k; i++) {
         const uint64_t at = sliced_at(s, hash, i);
         uint8_t *const count = &s->counts[at * SLICED_FACES + face];
-        /* One that was full does not know how many there are. */
+        /* A counter that was full no longer knows how many there are. */
         if (*count && *count < COUNT_MOST && --*count == 0)
             s->words[at] &= ~(UINT64_C(1) << face);
     }

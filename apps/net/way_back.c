@@ -1,5 +1,6 @@
 /*
- * way_back.c - who marked this packet? From its receiver back to its sender
+ * way_back.c - which routers marked this packet? From its receiver back to its
+ * sender
  */
 #include "apps/net/way_back.h"
 

@@ -1,5 +1,6 @@
 /*
- * way_back.h - who marked this packet? From its receiver back to its sender
+ * way_back.h - which routers marked this packet? From its receiver back to its
+ * sender
  */
 #ifndef BLY_NET_WAY_BACK_H
 #define BLY_NET_WAY_BACK_H

@@ -31,8 +31,8 @@
 
 #define NAME_MOST CHORD_NAME_MOST
 
-/* A silent node is left out after 8 s and a few messages, by default: what can
- * be done then is done. */
+/* By default a silent node is left out after 8 s and a few messages; waiting
+ * longer than that changes nothing. */
 #define USUAL_WAIT 15000
 
 struct node_file {
@@ -49,8 +49,7 @@ const struct field node_file_fields[] = {
     { 0 },
 };
 
-/* ------------------------------------------------------------------ arguments
- */
+/* ---------------------------------------------------------------- arguments */
 
 static bool take_params(const struct node_args *a, struct chord_params *p)
 {
@@ -65,8 +64,8 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
     return true;
 }
 
-/* A client that the caller closes, and whose secret outlives it; NULL, after
- * printing the reason. There is none that is half open. */
+/* A client, which the caller closes and whose secret outlives it; NULL, after
+ * printing the reason. A client is open as a whole or not at all. */
 static struct chord_client *client_open(const struct node_args *a,
                                         struct secure_secret *secret)
 {
@@ -101,8 +100,7 @@ static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
     return true;
 }
 
-/* ------------------------------------------------------------------ manifests
- */
+/* ---------------------------------------------------------------- manifests */
 
 struct manifest {
     char name[NAME_MOST + 1];
@@ -129,8 +127,7 @@ static bool manifest_read(const unsigned char *bytes, size_t n,
            strlen(m->name) == nname;
 }
 
-/* ------------------------------------------------------------------------- put
- */
+/* ---------------------------------------------------------------------- put */
 
 static int put_blocks(struct chord_client *c, int fd, const char *path,
                       struct blob *digests, struct node_file *out)
@@ -258,8 +255,7 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* ------------------------------------------------------------------------- get
- */
+/* ---------------------------------------------------------------------- get */
 
 /* The manifest of a name: YES, NO if there is none, TROUBLE with the reason
  * printed. */
@@ -357,8 +353,7 @@ int ring_node_get(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* -------------------------------------------------------------------------- rm
- */
+/* ----------------------------------------------------------------------- rm */
 
 static int remove_file(struct chord_client *c, const char *name)
 {
@@ -400,8 +395,7 @@ int ring_node_rm(const struct node_args *args, const struct list *operands)
     return status;
 }
 
-/* ------------------------------------------------------------ round the ring
- */
+/* ----------------------------------------------------------- round the ring */
 
 typedef bool member_fn(struct chord_client *c, struct chord_peer at,
                        struct chord_peer pred, void *ctx);
@@ -417,7 +411,7 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
     const uint64_t first = at.id;
     for (unsigned steps = 0; steps < BOOK_MOST; steps++) {
         if (!client_state(c, at, &m)) {
-            /* Gone since: whoever owns its place now. */
+            /* It has gone since: ask whoever owns its place now. */
             if (steps && client_owner(c, at.id, &f) && f.owner.id != at.id) {
                 at = f.owner;
                 continue;
@@ -505,7 +499,7 @@ static bool list_process(struct chord_client *c, struct listing *l,
     }
 }
 
-/* All files; false if somebody did not answer, or who keeps what has changed
+/* All files; false if somebody did not answer, or if the holders have changed
  * meanwhile. */
 static bool list_all(struct chord_client *c, struct listing *l)
 {

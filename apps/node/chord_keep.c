@@ -21,8 +21,7 @@
 
 #include "apps/node/chord_node.h"
 
-/* ------------------------------------------------------------------ answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static void say_error(struct done *d, enum frame_error e, const char *text)
 {
@@ -81,7 +80,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     const bool replica = (body_number(b, 1) & CHORD_REPLICA) != 0;
     stored_take(b, &r);
     r.nbytes = (uint32_t)b->n;
-    /* Names have versions, and ways of their own. */
+    /* Names have versions and are kept elsewhere (chord_names.c). */
     if (b->bad || b->n > STORE_MOST || r.flags || !stored_genuine(&r, b->at)) {
         say_error(d, FRAME_WRONG,
                   "a block that is none, or differs from its digest");
@@ -196,8 +195,7 @@ void node_serve(struct node *n, struct chord_client *c, struct work *w,
     }
 }
 
-/* ------------------------------------------------------------------- exchange
- */
+/* ----------------------------------------------------------------- exchange */
 
 struct keeping {
     struct node *n;
@@ -279,7 +277,7 @@ static bool exchange_with(struct keeping *k, struct chord_peer p, uint64_t a,
         const bool more_there = nt == CLIENT_LIST;
         while (h < nh || t < (size_t)nt) {
             int order = h == nh ? 1 : t == (size_t)nt ? -1 : 0;
-            /* Past the end of a full page nothing is known yet. */
+            /* Nothing is known yet about ids past the end of a full page. */
             if ((order > 0 && more_here) || (order < 0 && more_there))
                 break;
             if (!order) {
@@ -324,8 +322,7 @@ static bool exchange(struct keeping *k, unsigned v, size_t holders_wanted)
     return ok;
 }
 
-/* --------------------------------------------------------------------- strays
- */
+/* ------------------------------------------------------------------- strays */
 
 /* A record of which another process is the owner: drop it if it is not this
  * node's to keep, and all who have to hold it do. */
@@ -396,8 +393,7 @@ static void settle_strays(struct keeping *k)
     } while (n == CLIENT_LIST && !keeper_ends(k->n));
 }
 
-/* ------------------------------------------------------------------ the thread
- */
+/* --------------------------------------------------------------- the thread */
 
 /* Until the next period, or somebody says that something has changed. */
 static void keeper_waits(struct node *n)

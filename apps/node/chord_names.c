@@ -21,8 +21,7 @@
 
 #define ROSTER_FILE_MOST (16u << 20)
 
-/* ------------------------------------------------------------------- the host
- */
+/* ----------------------------------------------------------------- the host */
 
 static enum frame_error host_ask(void *by, const struct address *to,
                                  uint8_t type, struct blob *q, struct frame *f)
@@ -121,8 +120,7 @@ static const struct names_host names_of_node = { host_ask,  host_save,
                                                  host_drop, host_list,
                                                  host_send, host_take };
 
-/* ------------------------------------------------------------------- starting
- */
+/* ----------------------------------------------------------------- starting */
 
 /* The bytes of the roster's file; NULL and *there false: there is none. */
 static unsigned char *roster_bytes(const char *path, size_t *nbytes,
@@ -186,8 +184,7 @@ bool node_names_open(struct node *n)
     return ok;
 }
 
-/* ------------------------------------------------------------------- the ruler
- */
+/* ---------------------------------------------------------------- the ruler */
 
 static bool ruler_waits(struct node *n, uint64_t ms)
 {

@@ -33,8 +33,7 @@ static unsigned vnode_of(const struct chord *m)
     return (unsigned)(m - node_of(m)->members);
 }
 
-/* --------------------------------------------------------------------- views
- */
+/* -------------------------------------------------------------------- views */
 
 static void know(struct node *n, struct chord_peer p)
 {
@@ -98,8 +97,7 @@ static void poke_keeper(struct node *n)
     pthread_mutex_unlock(&n->lock);
 }
 
-/* ------------------------------------------------------------------- the host
- */
+/* ----------------------------------------------------------------- the host */
 
 static void node_send(struct chord *m, struct chord_peer to,
                       const struct chord_message *msg)
@@ -138,7 +136,7 @@ static void node_found(struct chord *m, const struct chord_found *f)
     (void)f; /* the loop looks nothing up itself */
 }
 
-/* Somebody to join through, in turn. */
+/* The next address to join through, in turn. */
 static struct chord_peer an_entry(struct node *n)
 {
     const size_t i = n->next_entry++ % n->spec.nentries;
@@ -164,16 +162,15 @@ static void node_news(struct chord *m, enum chord_news what)
 static const struct chord_host node_host = { node_send, node_timer, node_found,
                                              node_news };
 
-/* ----------------------------------------------------------------- the book
- */
+/* ----------------------------------------------------------------- the book */
 
 static void mark_used(void *used, struct chord_peer p)
 {
     ((bool *)used)[p.at] = true;
 }
 
-/* Peers name peers, and who lies names many: what no member's state names is
- * forgotten before the book is full. */
+/* Peers name other peers, and a liar may name any number: entries that no
+ * member's state mentions are dropped before the book is full. */
 static void tidy_book(struct node *n)
 {
     struct book *const b = &n->book;
@@ -188,8 +185,7 @@ static void tidy_book(struct node *n)
     free(used);
 }
 
-/* --------------------------------------------------------------------- status
- */
+/* ------------------------------------------------------------------- status */
 
 static void put_peer(struct node *n, struct chord_peer p)
 {
@@ -233,8 +229,7 @@ static void answer_status(struct node *n, uint64_t line, const struct frame *f)
     runtime_answer(n->runtime, line, f, 0, b);
 }
 
-/* ------------------------------------------------------------------ questions
- */
+/* ---------------------------------------------------------------- questions */
 
 static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
 {
@@ -256,7 +251,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
                        "that member is not here");
         return;
     }
-    /* Whoever speaks for a node must be it. */
+    /* A message that speaks for a node must come from that node. */
     if ((m.type == CHORD_NOTIFY || m.type == CHORD_LEAVING) &&
         (!m.npeers || m.npeers > 2 || !m.peers[0].at ||
          m.peers[0].id != from.id)) {
@@ -365,8 +360,7 @@ static void on_answer(void *ctx, uint64_t tag, const struct frame *f)
     show_views(n);
 }
 
-/* ---------------------------------------------------------- timers and signals
- */
+/* ------------------------------------------------------- timers and signals */
 
 static void on_timer(void *ctx, uint64_t data)
 {
@@ -416,8 +410,7 @@ static void on_wake(void *ctx)
         runtime_stop(n->runtime);
 }
 
-/* -------------------------------------------------------------------- workers
- */
+/* ------------------------------------------------------------------ workers */
 
 static void *worker(struct node *n, struct work_queue *q)
 {
@@ -468,8 +461,7 @@ static void *back_worker(void *node)
     return worker(node, &((struct node *)node)->back);
 }
 
-/* ------------------------------------------------------------------- one life
- */
+/* ----------------------------------------------------------------- one life */
 
 static void node_start_members(struct node *n)
 {

@@ -34,8 +34,7 @@
 #define SCRUB_BYTES ((uint64_t)16 << 20) /* in one round */
 #define UNUSED_PAGE 1024
 
-/* ----------------------------------------------------------- what names use
- */
+/* ----------------------------------------------------------- what names use */
 
 /* Call each for the digests in all manifests here. False: one of them cannot be
  * read now, so that nothing can be said. */
@@ -130,8 +129,7 @@ void node_serve_uses(struct node *n, struct body *b, struct done *d)
         d->error = (enum frame_error)0;
 }
 
-/* -------------------------------------------------------------------- a round
- */
+/* ------------------------------------------------------------------ a round */
 
 struct reclaiming {
     struct node *n;
@@ -240,7 +238,7 @@ static void find_unused(struct reclaiming *r, uint64_t before)
     free(list);
 }
 
-/* Another has found it unused, too, and drops it. */
+/* Another holder has found it unused too, and drops it. */
 static bool drop_there(struct reclaiming *r, struct chord_peer p,
                        const unsigned char *digest)
 {

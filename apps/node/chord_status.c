@@ -79,8 +79,7 @@ const struct field node_status_fields[] = {
     { 0 },
 };
 
-/* --------------------------------------------------------------------- status
- */
+/* ------------------------------------------------------------------- status */
 
 /* The id of a descriptor; its address goes to text. */
 static uint64_t take_peer(struct body *b, char text[ADDRESS_TEXT])
@@ -219,8 +218,7 @@ int ring_node_leave(const struct node_args *args, const struct list *operands)
     return c ? YES : TROUBLE;
 }
 
-/* -------------------------------------------------------------------- starting
- */
+/* ----------------------------------------------------------------- starting */
 
 int ring_node_key(const struct node_args *args, const struct list *operands)
 {

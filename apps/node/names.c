@@ -62,8 +62,7 @@ void names_free(struct names *m)
         pthread_mutex_destroy(&m->serial[i]);
 }
 
-/* -------------------------------------------------------------------- epochs
- */
+/* ------------------------------------------------------------------- epochs */
 
 struct names_epoch *names_now(const struct names *m)
 {
@@ -116,7 +115,8 @@ static bool adopt(struct names *m, const struct roster *r)
     struct names_epoch *const e = epoch_new(r);
     if (!e)
         return false;
-    /* Too far behind to know what was between: its past is of no use. */
+    /* It is too far behind to know what happened in between, so its past is of
+     * no use. */
     while (now && r->epoch != now->roster.epoch + 1 && m->npast)
         epoch_free(m->past[--m->npast]);
     epoch_push(m, e);
@@ -201,8 +201,7 @@ bool names_roster(struct names *m, struct roster *out)
     return now != NULL;
 }
 
-/* -------------------------------------------------------------------- saving
- */
+/* ------------------------------------------------------------------- saving */
 
 static void put_ballot(struct blob *b, struct names_ballot x)
 {
@@ -300,8 +299,7 @@ const char *names_load(struct names *m, const void *bytes, size_t n)
     return b.bad || b.n != 4 ? damaged : NULL;
 }
 
-/* -------------------------------------------------------------- asking others
- */
+/* ------------------------------------------------------------ asking others */
 
 void names_begin(struct names *m, struct blob *q)
 {
@@ -409,8 +407,7 @@ bool names_teach(struct names *m, void *by, const struct roster_entry *e,
     return !names_ask(m, by, &e->address, NAMES_LEARN, &q, &f);
 }
 
-/* ------------------------------------------------------------------ answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static void serve_ping(struct names *m, struct body *b, struct blob *out)
 {
@@ -559,7 +556,8 @@ enum frame_error names_serve(struct names *m, void *by, uint8_t type,
     if (!mine)
         return FRAME_REFUSED;
     *text = "its names are those of another ring";
-    /* Clients know of no lineage, and who joins has none yet. */
+    /* Clients do not know about lineages, and a process that is joining has
+     * none yet. */
     if (lineage != mine &&
         (lineage || (!any && type != NAMES_ADMIT && type != NAMES_HISTORY)))
         return FRAME_REFUSED;

@@ -194,8 +194,7 @@ bool names_alone(struct names *m);
 /* A copy of the present roster; false: there is none. */
 bool names_roster(struct names *m, struct roster *out);
 
-/* ----------------------------------------- between the files of this machine
- */
+/* ---------------------------------------- between the files of this machine */
 
 /* With the lock held. */
 struct names_epoch *names_now(const struct names *m);

@@ -210,8 +210,7 @@ enum store_result client_write_name(struct chord_client *c, struct stored *r,
     return STORE_BROKEN;
 }
 
-/* ------------------------------------------------------------------ all names
- */
+/* ---------------------------------------------------------------- all names */
 
 bool client_roster(struct chord_client *c, struct roster *out)
 {

@@ -79,8 +79,7 @@ static void unsettle(struct names *m)
     pthread_mutex_unlock(&m->wants);
 }
 
-/* ------------------------------------------------------------------- a holder
- */
+/* ----------------------------------------------------------------- a holder */
 
 static enum frame_error put_error(enum store_result r, const char **text)
 {
@@ -240,8 +239,7 @@ static enum frame_error serve_names(struct names *m, struct body *b,
     return (enum frame_error)0;
 }
 
-/* ------------------------------------------------------------------ a primary
- */
+/* ---------------------------------------------------------------- a primary */
 
 /* What became of copies. They are counted by identities, not by connections. */
 struct giving {
@@ -508,7 +506,7 @@ static enum frame_error serve_write(struct names *m, void *by, struct body *b,
     if (has != HAS_IT)
         old.counter = old.writer = 0;
     if (e == FRAME_DAMAGED && over_damage && damaged < UINT64_MAX - 1) {
-        /* Nobody can read it: what was there is written over. */
+        /* Nobody can read it, so it is overwritten. */
         e = (enum frame_error)0;
         before = old.counter = damaged;
     }
@@ -553,9 +551,7 @@ enum frame_error names_serve_files(struct names *m, void *by, uint8_t type,
     }
 }
 
-/* ------------------------------------------------------------------- now and
- * then
- */
+/* ------------------------------------------------------------- now and then */
 
 /* Have the primary of a name settle it: what it has then. */
 static enum frame_error read_there(struct names *m, void *by,
@@ -593,7 +589,7 @@ static bool offer_name(struct names *m, void *by, const struct group *g,
         return true;
     unsigned char *data = NULL;
     if (m->host->get(m->ctx, r->digest, &mine, &data))
-        return true; /* damaged: there is nothing to offer */
+        return true; /* damaged: there is nothing to give */
     struct blob q = { 0 };
     struct frame f;
     names_begin(m, &q);

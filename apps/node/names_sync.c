@@ -24,8 +24,7 @@
 #include "apps/node/names.h"
 #include "chord/chord_record.h"
 
-/* ------------------------------------------------------------------- reports
- */
+/* ------------------------------------------------------------------ reports */
 
 struct report {
     uint64_t who;
@@ -129,8 +128,7 @@ static bool was_ready(const struct report *r, uint64_t epoch, uint64_t id)
     return false;
 }
 
-/* -------------------------------------------------------------------- a piece
- */
+/* ------------------------------------------------------------------ a piece */
 
 enum source { SOURCE_SELF, SOURCE_OTHER, SOURCE_NONE };
 
@@ -321,8 +319,7 @@ static bool take_piece(struct syncing *s, uint64_t a, uint64_t b)
     return false;
 }
 
-/* ----------------------------------------------------------------- the circle
- */
+/* --------------------------------------------------------------- the circle */
 
 static int by_number(const void *x, const void *y)
 {
@@ -446,8 +443,7 @@ void names_sync(struct names *m, void *by)
     syncing_free(&s);
 }
 
-/* ----------------------------------------------------------------------- ticks
- */
+/* -------------------------------------------------------------------- ticks */
 
 static uint64_t tick_random(struct names *m)
 {
@@ -482,7 +478,7 @@ bool names_is_silent(const struct names *m, uint64_t who)
     return false;
 }
 
-/* The silent of the last roster are so in the next. */
+/* Those that were silent in the last roster start out silent in the next. */
 static void carry_over(struct names *m, const struct roster *r)
 {
     struct names_heard heard[ROSTER_MOST];

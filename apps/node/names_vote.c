@@ -84,8 +84,7 @@ enum frame_error names_serve_vote(struct names *m, struct body *b,
     return saved ? (enum frame_error)0 : FRAME_FULL;
 }
 
-/* ------------------------------------------------------------------ proposing
- */
+/* ---------------------------------------------------------------- proposing */
 
 struct proposal {
     struct names *m;
@@ -175,7 +174,7 @@ static void tell_all(struct names *m, void *by, const struct roster *old,
     for (unsigned i = 0; i < old->n + chosen->n; i++) {
         const struct roster_entry *const e =
             i < old->n ? &old->at[i] : &chosen->at[i - old->n];
-        /* The silent learn it when they speak again. */
+        /* Those that were silent learn it when they speak again. */
         if (e->who != m->self.who && !names_is_silent(m, e->who) &&
             (i < old->n || !roster_has(old, e->who)))
             names_teach(m, by, e, old->epoch);

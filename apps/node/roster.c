@@ -53,8 +53,7 @@ bool roster_same(const struct roster *a, const struct roster *b)
     return same;
 }
 
-/* ---------------------------------------------------------------- the circle
- */
+/* --------------------------------------------------------------- the circle */
 
 static int by_place(const void *x, const void *y)
 {
@@ -109,8 +108,7 @@ size_t roster_holders(const struct roster_ring *ring, uint64_t id,
     return found;
 }
 
-/* ------------------------------------------------------------------ as bytes
- */
+/* ----------------------------------------------------------------- as bytes */
 
 void roster_put_entry(struct blob *b, const struct roster_entry *e)
 {

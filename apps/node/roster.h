@@ -70,7 +70,7 @@ size_t roster_holders(const struct roster_ring *ring, uint64_t id,
 void roster_put_entry(struct blob *b, const struct roster_entry *e);
 bool roster_take_entry(struct body *b, struct roster_entry *e);
 void roster_put(struct blob *b, const struct roster *r);
-/* False: it is none, with nobody in it, or somebody twice. */
+/* False: it is not a roster, nobody is in it, or somebody is in it twice. */
 bool roster_take(struct body *b, struct roster *r);
 
 #endif

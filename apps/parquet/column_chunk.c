@@ -171,7 +171,7 @@ static const unsigned char *page_plain(struct chunk *c,
         chunk_fail(c, "out of memory");
         return NULL;
     }
-    /* Some compress nothing to nothing. */
+    /* Some codecs compress zero bytes to zero bytes. */
     if (nbytes == 0 && *n == 0)
         return to;
     if (unpack(c->is.codec, bytes, nbytes, to, *n))
@@ -245,7 +245,7 @@ static bool page_add(struct chunk *c, const bly_parquet_page *page)
     if (is_dictionary ? !c->uses_dictionary
                       : !has_values(page) || by_dictionary(page->encoding))
         return true;
-    /* The file may be another by now: nothing is taken from the survey. */
+    /* The file may have changed by now, so nothing is taken from the survey. */
     if (!page_known(c, page))
         return false;
     if (page->has_crc && crc32(0, page->bytes, (uInt)page->nbytes) != page->crc)

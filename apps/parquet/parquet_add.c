@@ -126,8 +126,8 @@ static bool parquet_file_same(const struct parquet_file *f,
                                 f->path);
 }
 
-/* What looked damaged, or could not be copied, may have been changed under our
- * eyes: that is then what is told. */
+/* What looks damaged, or cannot be copied, may be a file that was changed
+ * meanwhile; then that is what is reported. */
 static bool file_blame(const struct parquet_file *f, struct parquet_error *e)
 {
     struct parquet_error changed;

@@ -1,5 +1,5 @@
 /*
- * parquet_info.c - what a Parquet file has in columns and filters
+ * parquet_info.c - the columns and filters of a Parquet file
  *
  * A column that has a filter in any row group has a part for each of them in
  * the library's view of the file, columns one after another.

@@ -70,7 +70,7 @@ struct found {
     size_t n;
 };
 
-static const struct field found_fields[] = {
+const struct field parquet_found_fields[] = {
     FIELD(struct found, value, NONE, "the value that was asked for"),
     VALUES(struct found, "row_groups", groups, n, AT,
            "the row groups that may have it"),
@@ -102,7 +102,7 @@ static bool has_value(void *ctx, bly_bytes value)
     if (quiet)
         return !found.n;
     if (a->args->json)
-        report(stdout, true, found_fields, &found, NULL);
+        report(stdout, true, parquet_found_fields, &found, NULL);
     else if (found.n)
         has_text(a, &found);
     return true;
@@ -181,7 +181,7 @@ struct adding {
     size_t n;
 };
 
-static const struct field adding_fields[] = {
+const struct field parquet_adding_fields[] = {
     FIELD(struct adding, output, NONE, "the file that was written"),
     NAMED(struct adding, "row_groups", groups, NONE, "its groups of rows"),
     LIST(struct adding, "columns", columns, n, AT, added_fields, "the columns"),
@@ -208,13 +208,6 @@ static void add_report(FILE *to, const struct added *a, size_t n,
                 : "{bytes} for {values_estimate} values, rate {fpr} at most\n");
     }
 }
-
-const struct report parquet_reports[] = {
-    { "info", parquet_info_fields, LINES },
-    { "has", found_fields, LINES },
-    { "add", adding_fields, ONE },
-    { 0 },
-};
 
 /* Has the column filters, in any group? Then they are left alone. */
 static bool has_filters(const struct parquet_file *file, size_t column,
@@ -304,7 +297,7 @@ static int add_file(const struct parquet_args *args, struct parquet_file *file)
     if (status == YES)
         status = add_write(args->output, file);
     if (status == YES && args->json && !quiet)
-        report(stdout, true, adding_fields,
+        report(stdout, true, parquet_adding_fields,
                &(struct adding){ args->output, shape.ngroups, a, names->n },
                NULL);
     else if (status == YES && !quiet)

@@ -24,7 +24,7 @@ int parquet_verb_has(const struct parquet_args *args,
                      const struct list *operands);
 int parquet_verb_add(const struct parquet_args *args,
                      const struct list *operands);
-extern const struct report parquet_reports[];
+extern const struct field parquet_found_fields[], parquet_adding_fields[];
 
 /* Print what a file has in columns and filters. */
 extern const struct field parquet_info_fields[];

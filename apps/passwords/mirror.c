@@ -2,9 +2,9 @@
  * mirror.c - exact answers from the published list
  *
  * A folder has a file for each beginning of five digits; one file has all
- * hashes in their order, and a range of it is found by halving: 36 reads for
- * 40 GB. Both are read as they are asked, never mapped, so that a mirror may
- * be brought up to date meanwhile.
+ * hashes in their order, and a range of it is found by halving: 36 reads for 40
+ * GB. Both are read for each question and never mapped, so that a mirror may be
+ * updated meanwhile.
  */
 #define _GNU_SOURCE
 #include "apps/passwords/mirror.h"

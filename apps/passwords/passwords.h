@@ -24,7 +24,8 @@
 struct passwords_args {
     struct sizing sizing;
     struct keys keys; /* skip_bad, the secret, NUL as end */
-    const char *output, *format, *list, *mirror, *spill;
+    const char *output, *format, *mirror, *spill;
+    unsigned list; /* number of the hash */
     const char *listen, *ntlm_mirror;
     uint64_t min_count, threads, max_memory;
     bool words, hashes, invert, count, json;
@@ -33,7 +34,7 @@ struct passwords_args {
 typedef int passwords_verb(const struct passwords_args *args,
                            const struct list *operands);
 passwords_verb passwords_build, passwords_check, passwords_serve;
-extern const struct report passwords_reports[];
+extern const struct field range_serving_fields[], range_served_fields[];
 extern const struct field verdict_fields[], checked_fields[]; /* check.c */
 
 void passwords_tell_serving(const struct passwords_args *args,

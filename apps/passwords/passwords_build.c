@@ -110,12 +110,12 @@ int passwords_build(const struct passwords_args *args,
                     const struct list *operands)
 {
     static const char *const standard_input[] = { "-" };
-    const unsigned which = hash_named(args->list);
+    const unsigned which = args->list;
     const struct keys keys = passwords_keys(args);
     struct list files;
     struct input in;
     steady_input = true;
-    if (which == NHASHES || !build_fits(args) ||
+    if (!build_fits(args) ||
         !output_spares(args->output, &args->keys.key_file, 1) ||
         !(operands->n ? output_spares(args->output, operands->at, operands->n)
                       : output_spares(args->output, standard_input, 1)) ||

@@ -239,9 +239,9 @@ static int check_hashes(struct asking *a, const struct list *files)
 static bool find_hash(struct asking *a, const char *path)
 {
     bly_bytes value;
-    if (a->args->list) {
-        a->which = hash_named(a->args->list);
-        return a->which != NHASHES;
+    if (was_given(&a->args->list)) {
+        a->which = a->args->list;
+        return true;
     }
     if (!bly_pair_of(a->f, HASHES_PAIR, &value))
         return !fail("%s: does not say which hash of passwords it holds; use a "

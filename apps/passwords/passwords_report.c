@@ -1,5 +1,5 @@
 /*
- * passwords_report.c - what bloomery passwords tells
+ * passwords_report.c - what bloomery passwords reports
  */
 #include "apps/passwords/passwords.h"
 #include "io/foreign_files.h"
@@ -9,7 +9,7 @@ struct range_serving {
     uint64_t port;
 };
 
-static const struct field range_serving_fields[] = {
+const struct field range_serving_fields[] = {
     FIELD(struct range_serving, mirror, NONE, "the list that is served"),
     FIELD(struct range_serving, url, NONE, "where, without the five digits"),
     FIELD(struct range_serving, port, NONE, "its port"),
@@ -27,7 +27,7 @@ struct range_served {
     uint64_t requests, ranges;
 };
 
-static const struct field range_served_fields[] = {
+const struct field range_served_fields[] = {
     FIELD(struct range_served, requests, NONE, "requests that were answered"),
     FIELD(struct range_served, ranges, NONE, "those that got a range"),
     { 0 },
@@ -40,13 +40,3 @@ void passwords_tell_served(const struct passwords_args *args,
            &(struct range_served){ nrequests, nranges },
            "{requests} requests, {ranges} answered with a range\n");
 }
-
-const struct report passwords_reports[] = {
-    { "build", built_fields, ONE },
-    { "build --format", foreign_made_fields, ONE },
-    { "check", verdict_fields, LINES },
-    { "check --count", checked_fields, ONE },
-    { "serve, at the start", range_serving_fields, LINES },
-    { "serve, at the end", range_served_fields, LINES },
-    { 0 },
-};

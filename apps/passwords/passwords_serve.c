@@ -6,10 +6,11 @@
  *     1E4C9B93F3F0682250B6CF8331B7EE68FD8:37359195
  *     ...
  *
- * So whoever asks tells a millionth of the hash and gets some 800 others along
- * with it. How long the answer is would tell an observer which range was asked:
- * with the header Add-Padding, made-up lines with a count of 0 bring every
- * answer to 800 to 1,000 lines, in the order of the real ones.
+ * So a client reveals only which of a million ranges its hash is in, and gets
+ * some 800 other hashes along with it. How long the answer is would tell an
+ * observer which range was asked: with the header Add-Padding, made-up lines
+ * with a count of 0 bring every answer to 800 to 1,000 lines, in the order of
+ * the real ones.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -172,7 +173,7 @@ int passwords_serve(const struct passwords_args *args,
         .ctx = &s,
         .fd = -1,
     };
-    const unsigned which = hash_named(args->list);
+    const unsigned which = args->list;
     int status = TROUBLE;
     if (operands->n > 1)
         fail("one mirror is served, and with --ntlm-mirror one of NTLM hashes "

@@ -87,8 +87,8 @@ static int read_more(struct vault *v)
     return got > 0;
 }
 
-/* Can the bytes at the start be lines of passwords? Otherwise none of them
- * would be found, and that would be taken for good news. */
+/* Can these first bytes be lines of passwords? If not, none would be found, and
+ * the user would take that for good news. */
 static bool are_lines(const struct vault *v, const char *start)
 {
     const size_t n = (size_t)(v->at + v->to - start);

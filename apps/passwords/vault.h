@@ -24,8 +24,8 @@ struct vault {
 };
 
 /* Read from fd into memory that is not swapped, dumped or inherited. False,
- * with the reason printed: there is none. Where it cannot be locked, that is
- * said and it goes on. */
+ * with the reason printed: there is none. If the memory cannot be locked, a
+ * warning says so and the work goes on. */
 bool vault_open(struct vault *v, int fd, char separator);
 void vault_close(struct vault *v);
 

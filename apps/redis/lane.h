@@ -20,7 +20,7 @@ bool lane_flush(redisContext *c);
 redisReply *lane_ask(redisContext *c, const struct wire *w);
 redisReply *lane_words(redisContext *c, int n, const char **words);
 
-/* What is wrong with a connection. */
+/* The reason why a connection failed. */
 const char *lane_error(const redisContext *c);
 
 /* What an error that the server gave for a key means, for people. */

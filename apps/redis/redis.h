@@ -91,6 +91,5 @@ int redis_load_shards(const struct redis_args *args, const char *folder,
 extern const struct field redis_moved_fields[], redis_built_fields[],
     redis_asked_fields[], redis_added_fields[], redis_row_fields[],
     redis_benched_fields[], redis_info_fields[];
-extern const struct report redis_reports[];
 
 #endif

@@ -159,7 +159,7 @@ static bly_filter *finish_shard(struct shard_builds *s, size_t i,
     return f;
 }
 
-/* What is told of all of them together. */
+/* What is reported about all of them together. */
 static void builds_count(struct shard_builds *s, const bly_filter *f)
 {
     bly_stats stats;
@@ -237,7 +237,7 @@ static bool build_takes(const bly_spec *spec)
     return false;
 }
 
-/* Drop the shards of an old filter that the new one has not. */
+/* Drop the shards of an old filter that the new one does not have. */
 static void drop_more(struct router *r, const struct shards *old, size_t n)
 {
     for (size_t i = n; i < old->n; i++)

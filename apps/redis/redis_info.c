@@ -1,5 +1,5 @@
 /*
- * redis_info.c - bloomery redis info: what a server says of a key
+ * redis_info.c - bloomery redis info: what a server says about a key
  *
  * The type of the key chooses the command that is asked, since every family has
  * its own. Of a filter in shards the meta key is read, and what can be added up
@@ -98,7 +98,7 @@ static bool info_key(struct router *r, const struct redis_args *args,
     return true;
 }
 
-/* A filter in shards: what of them adds up. */
+/* A filter in shards: the numbers that can be added up. */
 static bool info_shards(struct router *r, const struct redis_args *args,
                         const char *name, bool follows)
 {

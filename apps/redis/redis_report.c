@@ -72,13 +72,3 @@ const struct field redis_info_fields[] = {
          "what the server says of it; with --cluster, sums over all shards"),
     { 0 },
 };
-
-const struct report redis_reports[] = {
-    { "load and dump", redis_moved_fields, ONE },
-    { "build", redis_built_fields, ONE },
-    { "has", redis_asked_fields, ONE },
-    { "add", redis_added_fields, ONE },
-    { "bench", redis_benched_fields, ONE },
-    { "info", redis_info_fields, LINES },
-    { 0 },
-};

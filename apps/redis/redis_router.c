@@ -61,7 +61,7 @@ bool router_open(struct router *r, const struct redis_login *login)
     if (!pong)
         return false;
     freeReplyObject(pong);
-    /* A server that knows no slots is one for itself, with all keys. */
+    /* A server without slots is a single server, which has all keys. */
     r->clustered = learn_slots(r);
     r->why[0] = '\0';
     return true;
@@ -198,7 +198,7 @@ static redisReply *router_ask(struct router *r, unsigned slot,
             learn_slots(r);
         memcpy(r->why, why, sizeof why);
         if (next != NO_NODE)
-            r->owner[slot] = next; /* who says so knows it best */
+            r->owner[slot] = next; /* the server that says so knows best */
         to = r->owner[slot];
     }
 }
@@ -253,7 +253,8 @@ struct ticket router_send(struct router *r, unsigned slot, const struct wire *w)
         !node_connect(r, node, &node->ahead) ||
         redisAppendFormattedCommand(node->ahead, w->bytes, w->len) !=
             REDIS_OK) {
-        ahead_lost(node); /* so the ticket is of a connection that is gone */
+        ahead_lost(
+            node); /* so the ticket belongs to a connection that is gone */
         return t;
     }
     node->nunsent += w->len;

@@ -2,10 +2,10 @@
  * upload.c - a filter into a key, whole or not at all
  *
  * The pieces go to a temporary key. When all are there and the server says of
- * them what the filter says of itself, the key is renamed: who asks sees what
- * was there before, or the new filter, and never a part. The temporary key has
- * a day to live, so that what is left of a command that was killed goes away by
- * itself.
+ * them what the filter says of itself, the key is renamed: a reader sees either
+ * what was there before or the new filter, never a part of it. The temporary
+ * key has a day to live, so that what is left of a command that was killed goes
+ * away by itself.
  *
  *     BLY.IMPORT words:loading:{8f3c} 0 1200000 ...
  *     EXPIRE     words:loading:{8f3c} 86400
@@ -286,8 +286,8 @@ static bool send_once(struct router *r, struct upload *u, const bly_filter *f)
     return ok;
 }
 
-/* A server that dies takes with it what its replica has not yet: then all of it
- * is sent again, to its successor. */
+/* When a server dies, what its replica does not have yet is lost: then
+ * everything is sent again, to its successor. */
 bool upload_send(struct router *r, struct upload *u, const bly_filter *f)
 {
     bly_write_part(f, 0, u->head, sizeof u->head);

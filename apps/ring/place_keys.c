@@ -79,8 +79,7 @@ static bool gather_keys(const struct placing_args *args,
     return true;
 }
 
-/* ------------------------------------------------------------------ the table
- */
+/* ---------------------------------------------------------------- the table */
 
 const struct field placing_fields[] = {
     FIELD(struct placing_result, members, NONE, "members"),

@@ -47,13 +47,12 @@ struct reader {
     struct wanted *at;
     bly_put *put; /* where its text goes; NULL: it is only looked at */
     void *to;
-    bool stopped; /* on purpose: the rest does not matter */
+    bool stopped; /* stopped on purpose: the rest does not matter */
     struct sealed_index index;
     bool indexed;
 };
 
-/* ------------------------------------------------------------------- reading
- */
+/* ------------------------------------------------------------------ reading */
 
 static bool reader_word(void *ctx, bly_bytes word)
 {
@@ -111,8 +110,7 @@ static bool look_into(struct reader *r, const unsigned char *id,
     return *ok && (r->has || !r->word.len);
 }
 
-/* -------------------------------------------------------- to standard output
- */
+/* ------------------------------------------------------- to standard output */
 
 static int open_to_stdout(struct reader *r, const unsigned char *id,
                           uint64_t *nopened)
@@ -131,8 +129,7 @@ static int open_to_stdout(struct reader *r, const unsigned char *id,
     return ok ? YES : TROUBLE;
 }
 
-/* ------------------------------------------------------------- which of them
- */
+/* ------------------------------------------------------------ which of them */
 
 /* The number of a document that was sealed without one: its place in the index;
  * 0 if that is not there, or does not have it. False, with the reason printed,

@@ -32,6 +32,5 @@ struct opened_report {
 };
 
 extern const struct field sealed_fields[], searched_fields[], opened_fields[];
-extern const struct report seal_reports[];
 
 #endif

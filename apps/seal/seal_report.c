@@ -1,5 +1,5 @@
 /*
- * seal_report.c - what bloomery seal tells
+ * seal_report.c - what bloomery seal reports
  */
 #include "apps/seal/seal_args.h"
 
@@ -30,12 +30,5 @@ const struct field opened_fields[] = {
     FIELD(struct opened_report, older, NONE,
           "a newer document of that name was opened too; -o does not write "
           "this one"),
-    { 0 },
-};
-
-const struct report seal_reports[] = {
-    { "add", sealed_fields, ONE },
-    { "search", searched_fields, ONE },
-    { "open --names and open -o", opened_fields, LINES },
     { 0 },
 };

@@ -70,7 +70,7 @@ static int archive_lock(const char *folder)
     return fd;
 }
 
-/* Take away the sealed documents that the index does not have, from n on. */
+/* Remove the sealed documents, from n on, that the index does not have. */
 static void undo(const char *folder, const struct sealed_index *x, size_t n)
 {
     for (; n < x->n; n++) {

@@ -251,8 +251,9 @@ static int similar_all(const char *const *names, size_t n,
 static bool similar_spec(const struct similar_args *args,
                          const struct list *texts, bly_sketch_spec *spec)
 {
-    const bool free_choice = !args->cutting.unit && !args->cutting.size &&
-                             !args->family && !args->components;
+    const bool free_choice = !was_given(&args->cutting.unit) &&
+                             !args->cutting.size && !args->family &&
+                             !args->components;
     if (!cutting_shingles(&args->cutting, &spec->shingling) ||
         !family_named(args->family, &spec->family))
         return false;

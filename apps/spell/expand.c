@@ -162,8 +162,7 @@ static unsigned roles_of(const struct deriving *d, const struct affix *p,
     return as;
 }
 
-/* --------------------------------------------------------------- two affixes
- */
+/* -------------------------------------------------------------- two affixes */
 
 /* May prefix p meet suffix s on this root? One of them may bring the flag of
  * the other. */
@@ -287,8 +286,8 @@ bool expand(struct expansion *x, const struct word *root,
         x->letters ? joining_letters_of(x->letters, root, flags, d.letters) : 0;
     if (!derive(&d, root))
         return false;
-    /* hunspell takes IPHONE and NASA'S for iPhone and NASA's, though no other
-     * case of them. */
+    /* hunspell accepts IPHONE and NASA'S for iPhone and NASA's, but no other
+     * capitalisation of them. */
     if ((caps != CAPS_MIXED && !(caps == CAPS_ALL && flags->n)) ||
         flags_have(flags, x->aff->keep_case) ||
         flags_have(flags, x->aff->forbidden))

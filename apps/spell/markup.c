@@ -1,5 +1,5 @@
 /*
- * markup.c - what is no prose in Markdown and LaTeX
+ * markup.c - finding what is not prose in Markdown and LaTeX
  */
 #include <string.h>
 

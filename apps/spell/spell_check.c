@@ -238,8 +238,8 @@ static char *put_number(char *to, uint64_t n)
     return put_bytes(to, digits + at, sizeof digits - at);
 }
 
-/* Prose may be full of them: without printf(), and with one look at the room,
- * which would take as long as all the rest. */
+/* A text may be full of them, so they are printed without printf() and with a
+ * single check of the room: either would take as long as all the rest. */
 static bool put_line(struct block *b, const struct spell_flagged *f)
 {
     const size_t nfile = strlen(f->file), most = nfile + f->word.len + 64;

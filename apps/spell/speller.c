@@ -16,7 +16,7 @@
 #define BREAKS_MOST 10
 #define SHARPS_MOST 5
 
-/* A word whose parts may be asked for too. */
+/* A word, with room to ask about its parts too. */
 struct question {
     const struct speller *s;
     unsigned asks;

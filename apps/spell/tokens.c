@@ -35,7 +35,7 @@ enum class {
 };
 
 static enum class class_of_byte(unsigned char c) {
-    /* From each 32nd on: controls, digits, capitals, small letters. */
+    /* In groups of 32: controls, digits, capitals, small letters. */
     static const char classes[] = "00000000000000000000000000000000"
                                   "00000003000003042222222222400000"
                                   "41111111111111111111111111100002"

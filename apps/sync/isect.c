@@ -1,5 +1,5 @@
 /*
- * isect.c - lines that all of several lists have, wherever these are
+ * isect.c - lines that several lists have in common, wherever the lists are
  *
  * A word's list of documents is on one machine, another word's on another;
  * which documents have both? The shorter list sends a filter, the other answers
@@ -212,7 +212,7 @@ static bool pass_on(struct part *from, struct part *to, uint64_t *nbytes)
     return ok;
 }
 
-/* Which of n elements the list has: the others go. */
+/* Keep those of n elements that the list has. */
 static bool confirm(struct part *p, uint64_t *elements, size_t *n)
 {
     struct sync_client *const c = &p->client;
@@ -288,7 +288,7 @@ static int run_chain(const struct isect_args *args, struct part **order,
         !client_elements(&last->client, SYNC_LEFT, last->left, &found, &nfound))
         ok = !fail("%s: %s", last->name, last->client.why);
     const size_t passed = nfound;
-    /* Back along the chain: what an earlier list lacks goes. */
+    /* Back along the chain: what an earlier list lacks is dropped. */
     for (size_t i = n - 1; ok && i-- > 0;) {
         r.answers += nfound * (ID_BITS / 8);
         ok = confirm(order[i], found, &nfound);

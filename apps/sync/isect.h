@@ -1,5 +1,5 @@
 /*
- * isect.h - lines that all of several lists have, wherever these are
+ * isect.h - lines that several lists have in common, wherever the lists are
  */
 #ifndef BLY_ISECT_H
 #define BLY_ISECT_H

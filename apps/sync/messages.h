@@ -1,5 +1,5 @@
 /*
- * messages.h - what the two sides of a sync say
+ * messages.h - what the two sides of a sync say to each other
  *
  * One side asks and the other answers: a message each way, a question under way
  * at a time. A message is a u32 with the number of bytes that follow, a byte

@@ -1,5 +1,6 @@
 /*
- * move.c - the side of a sync that asks: lines and files to where they lack
+ * move.c - the side of a sync that asks: bringing lines and files to where they
+ * are missing
  *
  * Nothing that the other side says is taken on trust: a line must be one that
  * was asked for, by its hash; a file must have the hash of its record, and its
@@ -107,7 +108,8 @@ static bool take_line(struct sync_client *c, struct reading *r, void *ctx)
     size_t at;
     if (!line || memchr(line, end, (size_t)n))
         return false;
-    /* One that was not asked for, or came before: its beginning was alike. */
+    /* One that was not asked for, or came before: it only begins like one that
+     * was. */
     if (!is_theirs(c, bly_hash(&c->set->hasher, line, (size_t)n), &at) ||
         l->seen[at])
         return true;

@@ -159,10 +159,10 @@ uint64_t stat_time(const struct timespec *t)
     return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* File systems take the time from a clock with steps of 1 to 10 ms: two changes
- * within a step leave the same times, and the second one would not be seen. So
- * a file that was changed in this step is looked at in the next one. A time in
- * the future is another machine's. */
+/* File systems take their times from a clock with steps of 1 to 10 ms: two
+ * changes within one step leave the same times, and the second would go
+ * unnoticed. So a file that was changed in the present step is looked at again
+ * in the next. A time in the future comes from another machine's clock. */
 bool stat_settled(int fd, const char *path, struct stat *st)
 {
     for (unsigned i = 0;; i++) {

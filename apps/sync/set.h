@@ -104,8 +104,7 @@ bool set_has(const struct sync_set *set, uint64_t e, size_t *at);
 /* What tells a secret from another without giving it away; 0: no secret. */
 uint64_t set_secret_check(const struct sync_set *set);
 
-/* ------------------------------------------------------------------ of lines
- */
+/* ----------------------------------------------------------------- of lines */
 
 /* Hand over the lines of these elements, which are sorted, each once. False
  * with set->why, also where each() is false. */
@@ -119,8 +118,7 @@ bool list_lines(struct sync_set *set, const uint64_t *elements, size_t n,
 bool list_write(struct sync_set *set, const uint64_t *without, size_t n,
                 const struct block *more);
 
-/* ------------------------------------------------------------------ of files
- */
+/* ----------------------------------------------------------------- of files */
 
 bool folder_read(struct sync_set *set);
 const char *file_path(const struct sync_set *set, const struct sync_file *f);

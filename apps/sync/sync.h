@@ -8,7 +8,7 @@
 #include "report/words.h"
 
 struct sync_args {
-    const char *method;   /* NULL: chosen */
+    unsigned method;      /* enum sync_method */
     const char *listen;   /* of serve; NULL: SYNC_LISTEN */
     const char *rsh;      /* a command that runs another on HOST */
     const char *pipe;     /* a command that is the other side */

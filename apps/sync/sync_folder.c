@@ -23,9 +23,9 @@
 
 /* ----------------------------------------------------------------- contents */
 
-/* Two hashes of 64 bits, of pieces of 256 KiB each chained to what came
- * before. They tell damage and chance apart; who may choose contents needs a
- * secret to be kept from choosing two with one hash. */
+/* Two hashes of 64 bits, of pieces of 256 KiB each chained to what came before.
+ * They detect damage and tell different files apart; only a secret keeps
+ * somebody who may choose contents from choosing two with the same hash. */
 bool content_begin(struct content *c, const bly_hasher *by)
 {
     *c = (struct content){ .by = by, .hash = { 1, 2 } };
@@ -72,8 +72,7 @@ void content_end(struct content *c, uint64_t hash[2])
     c->piece = NULL;
 }
 
-/* --------------------------------------------------------------------- paths
- */
+/* -------------------------------------------------------------------- paths */
 
 bool path_is_safe(const char *path, size_t n)
 {

@@ -3,8 +3,8 @@
  *
  * A length, then as many bytes: memory for them grows as they come. A message
  * has to come, or to go, within the time that it may take, waiting for its
- * first byte included: a peer that sends a byte now and then is given up as one
- * is that sends nothing.
+ * first byte included: a peer that sends a byte now and then is given up just
+ * like one that sends nothing.
  */
 #define _GNU_SOURCE
 #include "apps/sync/sync_line.h"

@@ -94,8 +94,7 @@ bool lines_read(struct sync_set *set)
     return ok;
 }
 
-/* ----------------------------------------------------------------- found again
- */
+/* -------------------------------------------------------------- found again */
 
 /* Elements that are looked for: a bit for each beginning of 16 bits in front
  * of the search, since nearly all lines are others. */
@@ -173,8 +172,7 @@ bool list_lines(struct sync_set *set, const uint64_t *elements, size_t n,
     return ok;
 }
 
-/* ------------------------------------------------------------------ replacing
- */
+/* ---------------------------------------------------------------- replacing */
 
 /* Renaming it changed its ctime. */
 static bool is_list_read(const struct sync_set *set, const struct stat *now,

@@ -103,9 +103,8 @@ static bool begin_set(struct sync_set *set, const struct sync_args *args,
     *set = (struct sync_set){ .path = path,
                               .may_miss = may_miss,
                               .nul = args->nul,
-                              .coded = !args->method ||
-                                       !strcmp(args->method, "auto") ||
-                                       !strcmp(args->method, "rateless"),
+                              .coded = args->method == SYNC_CHOOSE ||
+                                       args->method == SYNC_RATELESS,
                               .nthreads = (unsigned)args->threads };
     set->form = there ? S_ISDIR(st.st_mode) ? SYNC_FILES : SYNC_LINES
                 : n && path[n - 1] == '/' ? SYNC_FILES
@@ -177,8 +176,7 @@ static int tell(struct sync_client *c, const struct sync_args *args,
     return c->dry_run && !r->same ? NO : YES;
 }
 
-/* ------------------------------------------------------------- the other side
- */
+/* ----------------------------------------------------------- the other side */
 
 /* In this process: a call. */
 static bool call_exchange(void *ctx, const struct block *question,
@@ -343,15 +341,7 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
                                : "a path, and another or HOST:PORT");
     const char *const path = operands->at[0];
     const char *const peer = args->pipe ? args->pipe : operands->at[1];
-    for (c.method = SYNC_CHOOSE;
-         args->method && sync_methods[c.method] &&
-         strcmp(sync_methods[c.method], args->method) != 0;
-         c.method++)
-        ;
-    if (!sync_methods[c.method])
-        return fail("--method %s is not known; there are: auto, bloom, tree, "
-                    "iblt, rateless and exact",
-                    args->method);
+    c.method = args->method;
     if (args->deletes && take == give)
         return fail("--delete goes with pull or push");
     if (args->output && (!take || give))
@@ -359,7 +349,7 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
     if (args->deletes && (c.method == SYNC_BLOOM || c.method == SYNC_TREE))
         return fail("--delete needs all differences, which --method %s does "
                     "not find",
-                    args->method);
+                    sync_methods[c.method]);
     if (!begin_set(&mine, args, path, take && !c.dry_run))
         return TROUBLE;
     c.report = (struct sync_report){ .path = path, .peer = peer, .verb = verb };

@@ -222,7 +222,7 @@ static void *serve_visitor(void *arg)
     return NULL;
 }
 
-/* One whom the gate lets in. */
+/* A visitor that the gate let in. */
 static bool serve_enter(void *ctx, int fd, const struct sockaddr *from,
                         socklen_t nfrom)
 {
@@ -290,7 +290,8 @@ static uint64_t let_in(const struct serving *s)
 static int serve_all(struct serving *s, int listener)
 {
     const uint64_t n = let_in(s);
-    /* Who has said hello is bounded by the time of its messages. */
+    /* A visitor that has said hello is bounded by the time that its messages
+     * may take. */
     const struct gate_limits limits = { .connections = n,
                                         .per_address = n,
                                         .request_time = s->timeout,

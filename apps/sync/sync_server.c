@@ -382,7 +382,7 @@ static bool take_want(struct sync_server *s, struct reading *r,
     if (r->bad || nbytes < 1 || nbytes > 8)
         return refuse(out, "elements have 1 to 8 bytes");
     s->lines_ready = false;
-    /* One that asks for everything again and again has had it. */
+    /* A peer that asks for everything again and again gets nothing more. */
     while (r->at < r->end && s->nwanted < 2 * s->set->n) {
         const unsigned char *const begins = read_bytes(r, nbytes);
         uint64_t e = 0;

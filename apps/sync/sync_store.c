@@ -70,8 +70,7 @@ bool part_is(const char *path)
     return !strncmp(slash ? slash + 1 : path, PART, strlen(PART));
 }
 
-/* --------------------------------------------------------------------- paths
- */
+/* -------------------------------------------------------------------- paths */
 
 /* The folder of the set, opened. -1: errno. */
 static int root_of(const struct sync_set *set, bool make)
@@ -382,7 +381,7 @@ static bool open_part(struct incoming *in, char why[SYNC_WHY])
            why_not(why, "another sync is bringing it");
 }
 
-/* All of the old file, where only its rights change. */
+/* The whole old file, if only its rights change. */
 static bool chunks_same(struct incoming *in)
 {
     chunks_free(&in->chunks);
@@ -722,7 +721,7 @@ bool incoming_end(struct incoming *in, char why[SYNC_WHY])
         !incoming_needs(in, &at, &n) || why_not(why, "it is not whole");
     const bool ok =
         whole && ((in->same && change_rights(in)) || replace_old(in, why));
-    /* What was wrong in sum would be wrong again. */
+    /* Trying again would give the same wrong checksum. */
     part_name(in, part);
     if (in->part >= 0)
         (void)unlinkat(in->folder, part, 0);

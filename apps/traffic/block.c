@@ -18,7 +18,6 @@
 #include "report/say.h"
 
 #define DEFAULT_FPR 0.001
-#define MOST_TTL ((uint64_t)1 << 32)
 
 /* ------------------------------------------------------------------ making */
 
@@ -75,14 +74,6 @@ static void made_print(const struct traffic_args *args,
             "skipped]\n");
 }
 
-static bool ttl_read(const char *text, uint64_t *out)
-{
-    *out = 0;
-    if (!text || (bly_parse_count(text, out) && *out && *out < MOST_TTL))
-        return true;
-    return !fail("--ttl '%s': not a number of seconds from 1 on", text);
-}
-
 static int block_new(const struct traffic_args *args, const struct list *lists)
 {
     struct block_lists l = { 0 };
@@ -90,11 +81,10 @@ static int block_new(const struct traffic_args *args, const struct list *lists)
     struct block_plan plan = { .fpr = args->block.fpr > 0 ? args->block.fpr
                                                           : DEFAULT_FPR,
                                .items = args->block.items,
+                               .ttl = args->block.ttl,
                                .seed = args->seed };
     int status = TROUBLE;
     bool ok;
-    if (!ttl_read(args->block.ttl, &plan.ttl))
-        return TROUBLE;
     plan.secret = secret_read(args->block.key_file, &ok);
     if (!ok)
         return TROUBLE;

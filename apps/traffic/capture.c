@@ -164,8 +164,7 @@ static bool file_open(const char *name, struct capture *c)
     return got == PCAP_PACKET || !file_fail(c, got);
 }
 
-/* ---------------------------------------------------------------------- both
- */
+/* --------------------------------------------------------------------- both */
 
 bool capture_open(const char *name, bool live, struct capture *c)
 {

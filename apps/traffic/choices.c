@@ -3,9 +3,8 @@
  */
 #include "apps/traffic/choices.h"
 
-#include <string.h>
-
 #include "report/say.h"
+#include "report/words.h"
 
 bool key_option(const struct traffic_args *args, struct key_choice *out)
 {
@@ -17,10 +16,8 @@ bool key_option(const struct traffic_args *args, struct key_choice *out)
 
 bool form_option(const struct traffic_args *args, bool *csv)
 {
-    *csv = args->form && strcmp(args->form, "csv") == 0;
-    if (args->form && !*csv && strcmp(args->form, "table") != 0)
-        return !fail("--form '%s': not table or csv", args->form);
-    if (args->form && args->json)
+    *csv = args->form == 1;
+    if (was_given(&args->form) && args->json)
         return !fail("--form and --json exclude each other");
     return true;
 }

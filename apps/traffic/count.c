@@ -205,9 +205,7 @@ static bool count_options(struct count_run *r, const struct list *operands)
     const struct traffic_args *const a = r->args;
     if (!key_option(a, &r->key) || !form_option(a, &r->csv))
         return false;
-    if (a->count.sketch && !tally_choose(a->count.sketch, &r->spec.kind))
-        return !fail("--sketch '%s': expected countmin, spectral or spacecode",
-                     a->count.sketch);
+    r->spec.kind = (enum tally_kind)a->count.sketch;
     if (a->interface ? operands->n : operands->n != 1)
         return !fail("usage: bloomery traffic count CAPTURE, or --interface "
                      "NAME --keys FILE");

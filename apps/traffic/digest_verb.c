@@ -74,21 +74,12 @@ static bool nats_read(struct digest_run *r, const char *path)
 static bool digest_options(struct digest_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
-    double seconds = DEFAULT_SECONDS;
+    const double seconds = a->interval > 0 ? a->interval : DEFAULT_SECONDS;
     if (!a->output)
         return !fail("-o FILE is missing: where to write the tables");
     if (!a->interface == !operands->n || operands->n > 1)
         return !fail("usage: bloomery traffic digest CAPTURE -o FILE, or "
                      "--interface NAME");
-    if (a->interval && (!bly_parse_real(a->interval, &seconds) ||
-                        !(seconds >= 0.001) || seconds > 1e9))
-        return !fail("--interval '%s': not a number of seconds from 0.001 on",
-                     a->interval);
-    if (a->digest.bits > 64)
-        return !fail("--bits %llu: at most 64 bits per packet",
-                     (unsigned long long)a->digest.bits);
-    if (a->digest.mtu && (a->digest.mtu < 68 || a->digest.mtu > 65535))
-        return !fail("--mtu: from 68 to 65535");
     const char *name = a->digest.router;
     if (!name) {
         const char *const slash = strrchr(a->output, '/');

@@ -28,8 +28,6 @@
 #define DEFAULT_STAGES 4
 #define STRENGTH 10          /* counters for each flow that could be large */
 #define DEFAULT_LIVE 1000000 /* bytes per interval */
-#define MOST_COUNTERS ((uint64_t)1 << 32)
-#define MOST_ENTRIES ((uint64_t)1 << 28)
 
 struct flows_run {
     const struct traffic_args *args;
@@ -145,19 +143,8 @@ static bool spec_make(struct flows_run *r, const char *name)
 static bool options_fit(struct flows_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
-    double seconds = 0;
     if (!key_option(a, &r->key) || !form_option(a, &r->csv))
         return false;
-    if (a->interval && (!bly_parse_real(a->interval, &seconds) ||
-                        !(seconds >= 0.001) || seconds > 1e9))
-        return !fail("--interval '%s': not a number of seconds from 0.001 on",
-                     a->interval);
-    if (a->flows.stages > MULTISTAGE_MOST)
-        return !fail("--stages %llu: at most %d",
-                     (unsigned long long)a->flows.stages, MULTISTAGE_MOST);
-    if (a->flows.counters > MOST_COUNTERS || a->entries > MOST_ENTRIES)
-        return !fail("--counters and --entries: at most 4294967296 and "
-                     "268435456");
     if (a->flows.serial && (a->flows.shared || a->flows.plain))
         return !fail("--serial stages have arrays of their own, and count "
                      "plainly; leave out --shared and --plain");
@@ -166,10 +153,10 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
     if (!a->interface && operands->n != 1)
         return !fail(
             "usage: bloomery traffic flows CAPTURE, or --interface NAME");
-    if (a->flows.plot && !a->interval && !a->interface)
+    if (a->flows.plot && a->interval == 0 && !a->interface)
         return !fail(
             "--plot draws flows over time; use it with --interval SECONDS");
-    r->interval = (int64_t)(seconds * NS);
+    r->interval = (int64_t)(a->interval * NS);
     if (a->interface && !r->interval)
         r->interval = (int64_t)NS;
     return true;

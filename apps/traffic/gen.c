@@ -106,21 +106,17 @@ int traffic_gen(const struct traffic_args *args, const struct list *operands)
 {
     struct made m = { .n = args->number ? args->number : DEFAULT_PACKETS };
     const uint64_t nflows = args->nflows ? args->nflows : DEFAULT_FLOWS;
-    double skew = 1;
     if (operands->n)
         return fail("gen reads nothing; usage: bloomery traffic gen -o FILE");
     if (!args->output)
         return fail("-o FILE is missing: where to write the capture");
-    if (args->gen.skew &&
-        (!bly_parse_real(args->gen.skew, &skew) || !(skew >= 0) || skew > 10))
-        return fail("--skew '%s': not a number from 0 to 10", args->gen.skew);
     if (nflows > m.n || m.n >= MOST_PACKETS)
         return fail("--flows and --count: a packet for each flow, and fewer "
                     "than 4294967296");
     m.flows = malloc(m.n * sizeof *m.flows);
     if (!m.flows)
         return fail("out of memory");
-    packets_share(&m, nflows, skew);
+    packets_share(&m, nflows, args->gen.skew);
     packets_shuffle(&m, args->seed);
     const int status = file_save(args->output, made_write, &m);
     free(m.flows);

@@ -72,8 +72,7 @@ struct prefix_counts {
 bool prefix_file(const char *name, bool skip_bad, prefix_take *take, void *ctx,
                  struct prefix_counts *counts);
 
-/* ---------------------------------------------------------------- exact sets
- */
+/* --------------------------------------------------------------- exact sets */
 
 /* Zero is empty. */
 struct prefix_set {

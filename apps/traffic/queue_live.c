@@ -208,7 +208,7 @@ int queue_live(const struct traffic_args *args)
     if (!args->seed && getrandom(&r.seed, sizeof r.seed, 0) != sizeof r.seed)
         return fail("the system has no random numbers");
     spec.seed = r.seed;
-    r.link = args->queue.rate ? link : 0;
+    r.link = args->queue.rate > 0 ? link : 0;
     r.room = spec.limit;
     r.ring = malloc(r.room * sizeof *r.ring);
     r.sfb = args->queue.tail ? NULL : sfb_new(&spec);

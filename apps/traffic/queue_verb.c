@@ -38,29 +38,10 @@ void queue_summary_print(const struct traffic_args *args,
                "\n");
 }
 
-static bool rate_read(const char *name, const char *text, double *out)
-{
-    return (bly_parse_real(text, out) && *out >= 1000 && *out <= 1e12) ||
-           !fail("%s '%s': not a rate from 1k to 1T bits per second", name,
-                 text);
-}
-
-static bool seconds_read(const char *name, const char *text, double *out)
-{
-    return !text || (bly_parse_real(text, out) && *out >= 0 && *out <= 1e9) ||
-           !fail("%s '%s': not a number of seconds", name, text);
-}
-
 bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
                    double *link)
 {
-    *link = DEFAULT_LINK;
-    if (a->queue.levels > SFB_MOST_LEVELS || a->queue.bins == 1 ||
-        a->queue.bins > SFB_MOST_BINS || a->queue.limit > 1000000 ||
-        a->queue.target > 1000000)
-        return !fail("--levels at most %d, --bins from 2 to %d, --limit and "
-                     "--target at most 1000000",
-                     SFB_MOST_LEVELS, SFB_MOST_BINS);
+    *link = a->queue.rate > 0 ? a->queue.rate : DEFAULT_LINK;
     *spec =
         sfb_defaults(a->queue.limit ? (unsigned)a->queue.limit : DEFAULT_LIMIT);
     spec->levels = a->queue.levels ? (unsigned)a->queue.levels : DEFAULT_LEVELS;
@@ -68,16 +49,17 @@ bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
     spec->target = a->queue.target ? (unsigned)a->queue.target : DEFAULT_TARGET;
     spec->most = spec->target + (spec->target + 3) / 4;
     spec->seed = a->seed;
-    if (!seconds_read("--rehash", a->queue.rehash, &spec->rehash) ||
-        !seconds_read("--warmup", a->queue.warmup, &spec->warmup))
-        return false;
-    if (a->queue.rehash && !a->queue.warmup)
+    if (was_given(&a->queue.rehash)) {
+        spec->rehash = a->queue.rehash;
         spec->warmup = spec->rehash / 10;
+    }
+    if (was_given(&a->queue.warmup))
+        spec->warmup = a->queue.warmup;
     if (spec->warmup > spec->rehash)
         return !fail("--warmup %g: bins cannot learn for longer than they wait "
                      "for their turn; at most --rehash, which is %g",
                      spec->warmup, spec->rehash);
-    return !a->queue.rate || rate_read("--rate", a->queue.rate, link);
+    return true;
 }
 
 static void queue_row(const char *name, const struct link_result *from,
@@ -100,7 +82,7 @@ static int queue_simulate(const struct traffic_args *a)
     if (!queue_options(a, &queue, &link))
         return TROUBLE;
     struct link_spec spec = {
-        .yielding = a->nflows ? (unsigned)(a->nflows % 100000) : DEFAULT_FLOWS,
+        .yielding = a->nflows ? (unsigned)a->nflows : DEFAULT_FLOWS,
         .constant = 1,
         .link = link,
         .packet = PACKET,
@@ -110,12 +92,8 @@ static int queue_simulate(const struct traffic_args *a)
         .seed = a->seed + 1,
     };
     spec.constant_rate = 4 * link / (spec.yielding + 1);
-    if (a->nflows >= 100000)
-        return fail("--flows %llu: at most 99999 in a simulation",
-                    (unsigned long long)a->nflows);
-    if (a->queue.sender &&
-        !rate_read("--sender", a->queue.sender, &spec.constant_rate))
-        return TROUBLE;
+    if (a->queue.sender > 0)
+        spec.constant_rate = a->queue.sender;
     if (link * SIMULATED_SECONDS / (PACKET * 8) > 1e8)
         return fail("--rate: more than 10^8 packets in %d s; at most 13G",
                     SIMULATED_SECONDS);
@@ -141,13 +119,13 @@ int queue_any(const struct traffic_args *args, const struct list *operands,
     if (operands->n > 1 || (live && operands->n))
         return fail("usage: bloomery traffic queue, which simulates, or with "
                     "one CAPTURE, or with --tun and --out");
-    if (live && !(args->nflows || args->queue.sender || args->inner))
+    if (live && !(args->nflows || args->queue.sender > 0 || args->inner))
         return queue_live(args);
     if (args->queue.tail)
         return fail("--tail is for a device; use it with --tun and --out");
     if (operands->n == 0 && !live)
         return queue_simulate(args);
-    if (args->nflows || args->queue.sender || live)
+    if (args->nflows || args->queue.sender > 0 || live)
         return fail("--flows and --sender are for a simulation%s",
                     live ? ", and --inner for a capture; leave them out"
                          : "; leave out the capture");

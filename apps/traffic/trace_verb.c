@@ -18,7 +18,6 @@
 
 #define NS 1e9
 #define MOST_FILE ((size_t)1 << 32)
-#define DEFAULT_WITHIN 1.
 
 struct trace_run {
     const struct traffic_args *args;
@@ -152,27 +151,19 @@ static bool packet_read(struct trace_run *r, const char *path)
 static bool trace_read(struct trace_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
-    double seconds = DEFAULT_WITHIN, at;
     if (!a->trace.topology || !a->trace.packet || !a->trace.from ||
         !operands->n)
         return !fail("usage: bloomery traffic trace --topology FILE --packet "
                      "CAPTURE --from ROUTER DIGEST...");
-    if (a->trace.within && (!bly_parse_real(a->trace.within, &seconds) ||
-                            seconds < 0 || seconds > 1e9))
-        return !fail("--within '%s': not a number of seconds", a->trace.within);
-    if (a->trace.time &&
-        (!bly_parse_real(a->trace.time, &at) || !(fabs(at) < 9e9)))
-        return !fail("--time '%s': not a number of seconds since 1970",
-                     a->trace.time);
     if (!topology_read(r, a->trace.topology) ||
         !packet_read(r, a->trace.packet))
         return false;
     for (size_t i = 0; i < operands->n; i++)
         if (!tables_read(r, operands->at[i]))
             return false;
-    r->within = (int64_t)(seconds * NS);
-    if (a->trace.time)
-        r->at = (int64_t)(at * NS);
+    r->within = (int64_t)(a->trace.within * NS);
+    if (was_given(&a->trace.time))
+        r->at = (int64_t)(a->trace.time * NS);
     return true;
 }
 

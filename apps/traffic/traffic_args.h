@@ -10,7 +10,9 @@
 
 /* What several verbs are told. */
 struct traffic_args {
-    const char *key, *interval, *interface, *form, *output;
+    const char *key, *interface, *output;
+    double interval; /* seconds; 0: the whole capture */
+    unsigned form;   /* table, or 1: csv */
     uint64_t entries, seed;
     uint64_t number; /* --count: of packets, or of one packet */
     uint64_t nflows; /* --flows: gen, and the simulation of queue */
@@ -24,16 +26,17 @@ struct traffic_args {
         bool serial, shared, plain, unshielded;
     } flows;
     struct gen_args {
-        const char *skew;
+        double skew;
     } gen;
     struct count_args {
-        const char *sketch, *keys;
+        const char *keys;
+        unsigned sketch; /* enum tally_kind */
         double error;
     } count;
     struct block_args {
-        const char *into, *ttl, *exact, *allow, *key_file;
+        const char *into, *exact, *allow, *key_file;
         const char *xdp, *detach, *status, *pins;
-        uint64_t items;
+        uint64_t items, ttl;
         double fpr;
         bool skip_bad, kernel, empty;
     } block;
@@ -47,10 +50,12 @@ struct traffic_args {
         uint64_t bits, mtu;
     } digest;
     struct trace_args {
-        const char *topology, *packet, *from, *within, *time;
+        const char *topology, *packet, *from;
+        double within, time;
     } trace;
     struct queue_args {
-        const char *rate, *sender, *tun, *out, *rehash, *warmup;
+        const char *tun, *out;
+        double rate, sender, rehash, warmup;
         uint64_t levels, bins, target, limit;
         bool tail;
     } queue;
@@ -188,6 +193,5 @@ extern const struct field queue_row_fields[], queue_fields[];
 extern const struct field digest_fields[], trace_row_fields[], trace_fields[];
 extern const struct field flow_fields[], flows_fields[];
 extern const struct field count_fields[], count_sum_fields[];
-extern const struct report traffic_reports[];
 
 #endif

@@ -269,21 +269,3 @@ const struct field queue_fields[] = {
           "packets that the interface did not take"),
     { 0 },
 };
-
-const struct report traffic_reports[] = {
-    { "flows: each flow", flow_fields, LINES },
-    { "flows: at the end", flows_fields, ONE },
-    { "count: each flow", count_fields, LINES },
-    { "count: at the end", count_sum_fields, ONE },
-    { "block -o, --into", block_made_fields, ONE },
-    { "block LIST CAPTURE", block_sum_fields, ONE },
-    { "block --status", block_state_fields, ONE },
-    { "scan: each match", scan_row_fields, LINES },
-    { "scan: at the end", scan_fields, ONE },
-    { "digest", digest_fields, ONE },
-    { "trace: each router", trace_row_fields, LINES },
-    { "trace: at the end", trace_fields, ONE },
-    { "queue: each kind of queue", queue_row_fields, LINES },
-    { "queue: a capture, or a device", queue_fields, ONE },
-    { 0 },
-};

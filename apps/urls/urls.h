@@ -12,7 +12,7 @@
 struct urls_args {
     struct sizing sizing;  /* build, compare: of the filter */
     const char *output;    /* build */
-    const char *store;     /* build: "filter" or "prefixes" */
+    unsigned store;        /* build: filter, or 1: prefixes */
     uint64_t prefix_bytes; /* of prefixes; 0: 4 */
     const char *suffixes;  /* file with public suffixes */
     struct list full;      /* has: lists that confirm */

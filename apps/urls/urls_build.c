@@ -248,13 +248,9 @@ static bool build_fits(const struct urls_args *args, const struct list *from,
 {
     static const char *const standard_input[] = { "-" };
     const struct sizing *const s = &args->sizing;
-    *prefixes = args->store && strcmp(args->store, "prefixes") == 0;
+    *prefixes = args->store == 1;
     if (!args->output) {
         fail("-o FILE is missing: where to write the list");
-        return false;
-    }
-    if (args->store && !*prefixes && strcmp(args->store, "filter") != 0) {
-        fail("--store '%s': there are filter and prefixes", args->store);
         return false;
     }
     if (*prefixes && (s->kind || s->items || s->fpr > 0 || s->bits ||

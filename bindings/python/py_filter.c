@@ -13,8 +13,7 @@
 
 PyTypeObject *py_filter_type;
 
-/* ------------------------------------------------------------ life and death
- */
+/* ----------------------------------------------------------- life and death */
 
 void py_filter_look(py_filter *self)
 {
@@ -141,8 +140,7 @@ static PyObject *filter_exit(PyObject *self, PyObject *why)
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------- one key
- */
+/* ------------------------------------------------------------------ one key */
 
 static bool takes_text(py_filter *self)
 {
@@ -340,8 +338,7 @@ static PyObject *filter_set(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* -------------------------------------------------------------------- batches
- */
+/* ------------------------------------------------------------------ batches */
 
 struct asking {
     struct py_sink sink;
@@ -443,8 +440,7 @@ static PyObject *filter_update(PyObject *self, PyObject *keys)
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------- small questions
- */
+/* ---------------------------------------------------------- small questions */
 
 static PyObject *filter_closed(PyObject *self, void *none)
 {
@@ -522,8 +518,7 @@ static PyObject *filter_deepcopy(PyObject *self, PyObject *memo)
     return py_whole_copy(self, NULL);
 }
 
-/* ------------------------------------------------------------------- the type
- */
+/* ----------------------------------------------------------------- the type */
 
 #define KEYWORDS (METH_VARARGS | METH_KEYWORDS)
 #define KW(f) ((PyCFunction)(void (*)(void))(f))

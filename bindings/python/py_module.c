@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---------------------------------------------------------------- exceptions
- */
+/* --------------------------------------------------------------- exceptions */
 
 PyObject *py_error;
 
@@ -109,8 +108,7 @@ PyObject *py_path(PyObject *object)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ functions
- */
+/* ---------------------------------------------------------------- functions */
 
 static PyObject *module_kinds(PyObject *module, PyObject *none)
 {
@@ -156,8 +154,7 @@ static PyMethodDef module_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
-/* --------------------------------------------------------------------- module
- */
+/* ------------------------------------------------------------------- module */
 
 PyTypeObject *py_type_ready(PyObject *module, PyType_Spec *spec)
 {

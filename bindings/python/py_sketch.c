@@ -69,8 +69,7 @@ bool py_sketch_read(PyObject *object, struct gate_pass *pass)
     return not_made();
 }
 
-/* ----------------------------------------------------------------------- keys
- */
+/* --------------------------------------------------------------------- keys */
 
 #define HASH_PIECE 2048
 
@@ -143,8 +142,7 @@ PyObject *py_sketch_add_object(PyObject *self, PyObject *object,
     return done;
 }
 
-/* ---------------------------------------------------------------------- files
- */
+/* -------------------------------------------------------------------- files */
 
 static PyObject *opened(PyObject *type, bly_stored *s, bly_stored_type is)
 {
@@ -260,8 +258,7 @@ PyObject *py_sketch_reduce(PyObject *self, PyObject *none)
     return pair;
 }
 
-/* --------------------------------------------------------------------- copies
- */
+/* ------------------------------------------------------------------- copies */
 
 PyObject *py_sketch_copy(PyObject *self, PyObject *none)
 {

@@ -45,8 +45,7 @@ static int topk_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return py_sketch_set(self, made);
 }
 
-/* ----------------------------------------------------------------------- keys
- */
+/* --------------------------------------------------------------------- keys */
 
 #define PRINT_PIECE 256
 #define PRINT_DIGITS 24

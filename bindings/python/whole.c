@@ -26,8 +26,7 @@ static PyObject *not_implemented(void)
     return Py_NotImplemented;
 }
 
-/* ------------------------------------------------------------------- opening
- */
+/* ------------------------------------------------------------------ opening */
 
 static bool checking_of(PyObject *word, bly_checking *out)
 {
@@ -109,8 +108,7 @@ PyObject *py_whole_from_bytes(PyObject *type, PyObject *args, PyObject *kwargs)
     return st ? py_raise(st) : py_filter_wrap((PyTypeObject *)type, f);
 }
 
-/* ------------------------------------------------------------------- writing
- */
+/* ------------------------------------------------------------------ writing */
 
 bool py_room_put(void *ctx, const void *bytes, size_t n)
 {
@@ -225,8 +223,7 @@ PyObject *py_whole_reduce(PyObject *object, PyObject *none)
     return pair;
 }
 
-/* ---------------------------------------------------------------------- sets
- */
+/* --------------------------------------------------------------------- sets */
 
 /* A copy of a, after which b is merged into it or intersected with it. */
 static bly_filter *clone_of(py_filter *a, bool *open, bly_status *st)
@@ -347,8 +344,7 @@ PyObject *py_whole_compare(PyObject *left, PyObject *right)
     return st ? py_raise(st) : py_likeness(&c);
 }
 
-/* -------------------------------------------------------------------- knowing
- */
+/* ------------------------------------------------------------------ knowing */
 
 PyObject *py_whole_info(PyObject *object, PyObject *none)
 {

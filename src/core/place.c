@@ -71,8 +71,7 @@ struct bly_place {
     double slack;
 };
 
-/* ------------------------------------------------------------------- the ring
- */
+/* ----------------------------------------------------------------- the ring */
 
 static int place_point_order(const struct place_point *a,
                              const struct place_point *b)
@@ -185,8 +184,7 @@ static size_t place_ring_copies(const bly_place *p, uint64_t hash,
     return place_walk(p, hash, members, 0, most);
 }
 
-/* ------------------------------------------------------------- bounded loads
- */
+/* ------------------------------------------------------------ bounded loads */
 
 static bly_status place_bounded_make(bly_place *p, const bly_place_spec *spec)
 {
@@ -223,8 +221,7 @@ static size_t place_bounded_copies(const bly_place *p, uint64_t hash,
     return place_walk(p, hash, members, 1, most);
 }
 
-/* ------------------------------------------------------------------ rendezvous
- */
+/* --------------------------------------------------------------- rendezvous */
 
 static bly_status place_nothing_make(bly_place *p, const bly_place_spec *spec)
 {
@@ -301,8 +298,7 @@ static size_t place_rendezvous_copies(const bly_place *p, uint64_t hash,
     return n;
 }
 
-/* ------------------------------------------------------------------------ jump
- */
+/* --------------------------------------------------------------------- jump */
 
 static uint32_t place_jump_of(const bly_place *p, uint64_t hash)
 {
@@ -340,8 +336,7 @@ static size_t place_again_copies(const bly_place *p, uint64_t hash,
     return n;
 }
 
-/* ----------------------------------------------------------------------- table
- */
+/* -------------------------------------------------------------------- table */
 
 static bool place_prime(uint64_t x)
 {
@@ -401,8 +396,7 @@ static uint32_t place_table_of(const bly_place *p, uint64_t hash)
     return p->slots[bly_scale(hash, p->nslots)];
 }
 
-/* ------------------------------------------------------------------ interface
- */
+/* ---------------------------------------------------------------- interface */
 
 static const struct place_rule place_rules[] = {
     { "ring", "points of members on a circle; the next one has the key",

@@ -714,8 +714,7 @@ static bly_status aging_tick(bly_filter *f, uint64_t now)
     return BLY_OK;
 }
 
-/* ------------------------------------------------------- loading and telling
- */
+/* ------------------------------------------------------ loading and telling */
 
 static bool aging_sound(const bly_filter *f)
 {

@@ -50,8 +50,7 @@ static uint64_t draw(struct schedule *s)
     return x ^ x >> 31;
 }
 
-/* ------------------------------------------------------------------ the host
- */
+/* ----------------------------------------------------------------- the host */
 
 static void bag_send(struct chord *n, struct chord_peer to,
                      const struct chord_message *m)
@@ -119,8 +118,7 @@ static void deliver(struct schedule *s, unsigned i)
         }
 }
 
-/* ------------------------------------------------------------- what must hold
- */
+/* ----------------------------------------------------------- what must hold */
 
 static bool is_in(const struct schedule *s, struct chord_peer p)
 {
@@ -204,8 +202,7 @@ static const char *wrong_now(const struct schedule *s)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ the steps
- */
+/* ---------------------------------------------------------------- the steps */
 
 static void print_states(const struct schedule *s)
 {

@@ -23,8 +23,7 @@ static uint64_t milliseconds(const struct chord_sim *s)
     return sim_now(s->sim) / 1000;
 }
 
-/* ------------------------------------------------------------------ the host
- */
+/* ----------------------------------------------------------------- the host */
 
 /* What of a message is used: head, then the dead and the peers, if any. */
 struct packed {
@@ -184,8 +183,7 @@ static void on_soon(void *ctx, const struct sim_event *e, bool very)
 
 static const struct sim_protocol sim_chord = { on_event, on_soon };
 
-/* -------------------------------------------------------------------- the ring
- */
+/* ----------------------------------------------------------------- the ring */
 
 struct chord_sim_spec chord_sim_usual(uint32_t nodes, uint64_t seed)
 {

@@ -63,8 +63,7 @@ static double chance(struct sim_world *w)
     return (double)(world_random(w) >> 11) * 0x1p-53;
 }
 
-/* ------------------------------------------------------------------- the host
- */
+/* ----------------------------------------------------------------- the host */
 
 static struct address sim_address(uint32_t node)
 {
@@ -178,8 +177,7 @@ static void sim_handle(void *ctx, const struct sim_event *e)
 
 static const struct sim_protocol sim_gossip = { sim_handle, NULL };
 
-/* ------------------------------------------------------------------ the corpus
- */
+/* --------------------------------------------------------------- the corpus */
 
 #define VOCABULARY 20000
 #define TOPICS 100
@@ -280,8 +278,7 @@ static bool deal_out(struct sim_world *w)
     return ok;
 }
 
-/* ------------------------------------------------------------------- the peers
- */
+/* ---------------------------------------------------------------- the peers */
 
 static bool world_peers(struct sim_world *w)
 {
@@ -346,8 +343,7 @@ static void run_intervals(struct sim_world *w, double intervals)
     sim_run(w->sim, sim_now(w->sim) + (uint64_t)(intervals * INTERVAL * 1000));
 }
 
-/* ---------------------------------------------------------------- experiments
- */
+/* -------------------------------------------------------------- experiments */
 
 /* One more document at this peer: thirty words that it had not. The bytes of
  * the change. */

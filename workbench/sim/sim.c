@@ -144,8 +144,7 @@ void sim_free(struct sim *s)
     free(s);
 }
 
-/* ------------------------------------------------------------------ the items
- */
+/* ---------------------------------------------------------------- the items */
 
 static size_t class_bytes(unsigned c)
 {
@@ -206,8 +205,7 @@ static void item_free(struct sim *s, struct sim_item *item)
     s->unused[item->size_class] = item;
 }
 
-/* --------------------------------------------------------- what lies far away
- */
+/* ------------------------------------------------------- what lies far away */
 
 static bool is_sooner(const struct sim_far *a, const struct sim_far *b)
 {
@@ -249,8 +247,7 @@ static struct sim_far far_take(struct sim *s)
     return first;
 }
 
-/* ------------------------------------------------------------------ the wheel
- */
+/* ---------------------------------------------------------------- the wheel */
 
 static struct sim_chunk *chunk_new(struct sim *s)
 {
@@ -402,8 +399,7 @@ static void event_put(struct sim *s, uint64_t time, struct sim_item *item)
     }
 }
 
-/* ------------------------------------------------------------------- the world
- */
+/* ---------------------------------------------------------------- the world */
 
 void sim_send(struct sim *s, uint32_t from, uint32_t to, const void *bytes,
               size_t nbytes, size_t wire)

@@ -74,8 +74,7 @@ struct find_run {
     struct service rows[SERVICE_ANSWERS]; /* printed */
 };
 
-/* --------------------------------------------------------------------- set-up
- */
+/* ------------------------------------------------------------------- set-up */
 
 static bool find_open(struct find_run *r, const struct find_args *args,
                       const struct list *at)
@@ -144,8 +143,7 @@ static size_t tag_members(struct chord_client *c, const char *tag,
     return 1 + n;
 }
 
-/* ------------------------------------------------------------------- looking
- */
+/* ------------------------------------------------------------------ looking */
 
 static uint32_t place_of(struct find_run *r, const struct address *at)
 {
@@ -225,7 +223,7 @@ static bool look_near(struct find_run *r)
     seek_start(&s, 0, 4 * SERVICE_TAGS);
     do {
         size_t n = 0;
-        /* Who does not answer, or lies, is a dead end. */
+        /* A server that does not answer, or lies, is a dead end. */
         const bool said = look_place(r, at);
         if (said && look_print(r, &r->places[at], "near", s.hops))
             return true;
@@ -314,8 +312,8 @@ static bool first_answers(struct find_run *r)
     return true;
 }
 
-/* Nobody that answered has it. That nobody has it is known only if all who may
- * have it answered. */
+/* None of those that answered has it. Only if all that may have it answered is
+ * it certain that nobody does. */
 static int find_none(const struct find_run *r)
 {
     char text[ADDRESS_TEXT], some[4 * ADDRESS_TEXT] = "";
@@ -346,16 +344,14 @@ static int find_none(const struct find_run *r)
 
 static int find_all(struct find_run *r)
 {
-    const char *const how = r->args->how;
-    const bool near = !how || strcmp(how, "near") == 0;
-    const bool tree = !how || strcmp(how, "tree") == 0;
-    const bool ring = !how || strcmp(how, "ring") == 0;
-    if (!near && !tree && !ring)
-        return fail("--how: %s; expected near, tree or ring", how);
+    const unsigned how = r->args->how;
+    const bool near = how == FIND_NEAR || how == FIND_ANYHOW;
+    const bool tree = how == FIND_TREE || how == FIND_ANYHOW;
+    const bool ring = how == FIND_RING || how == FIND_ANYHOW;
     if (!r->nplaces && !r->ring)
         return fail("whom to ask? Right: --at ADDRESS:PORT of a server, or "
                     "--ring of a member of a ring");
-    if (how && ring && !r->ring)
+    if (how == FIND_RING && !r->ring)
         return fail("which ring? Right: --ring ADDRESS:PORT");
     const bool network = r->nplaces && (near || tree);
     const bool reached = network && first_answers(r);
@@ -397,8 +393,7 @@ int net_find(const struct find_args *args, const struct list *tags)
     return status;
 }
 
-/* ----------------------------------------------------------------- announcing
- */
+/* --------------------------------------------------------------- announcing */
 
 static volatile sig_atomic_t announce_ends;
 
@@ -493,8 +488,7 @@ int net_announce(const struct find_args *args, const struct list *words)
     return status;
 }
 
-/* --------------------------------------------------------------------- status
- */
+/* ------------------------------------------------------------------- status */
 
 int net_node_status(const struct find_args *args, const char *address)
 {

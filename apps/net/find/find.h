@@ -9,11 +9,14 @@
 #include "report/words.h"
 
 struct find_args {
-    const char *listen, *parent, *network, *key_file, *where, *how, *ring_name;
+    const char *listen, *parent, *network, *key_file, *where, *ring_name;
     struct list neighbours, at, ring;
     uint64_t keys, depth, period, life, ttl, patience;
+    unsigned how; /* only this way */
     bool once, json;
 };
+
+enum { FIND_NEAR, FIND_TREE, FIND_RING, FIND_ANYHOW };
 
 /* A service that was found. */
 struct find_row {

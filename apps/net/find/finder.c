@@ -30,8 +30,7 @@ uint64_t finder_network(const char *name, const struct finder_args *args)
     return bly_hash(&h, text, (size_t)n);
 }
 
-/* ------------------------------------------------------------------- services
- */
+/* ----------------------------------------------------------------- services */
 
 static void finder_changed(struct finder *f)
 {
@@ -81,8 +80,7 @@ void finder_free(struct finder *f)
     blob_free(&f->blob);
 }
 
-/* ------------------------------------------------------------------ addresses
- */
+/* ---------------------------------------------------------------- addresses */
 
 void finder_put_address(struct blob *b, const struct address *a)
 {
@@ -103,8 +101,7 @@ bool finder_take_address(struct body *b, struct address *a)
     return true;
 }
 
-/* ----------------------------------------------------------------- neighbours
- */
+/* --------------------------------------------------------------- neighbours */
 
 static struct finder_link *link_at(struct finder *f, const struct address *at)
 {
@@ -171,7 +168,7 @@ static unsigned slower(unsigned silent)
     return silent > 5 ? FINDER_SLOWEST : (1u << silent) - 1;
 }
 
-/* Who came by itself and says nothing any more is no neighbour. */
+/* A neighbour that introduced itself and has fallen silent is dropped. */
 static void forget_links(struct finder *f)
 {
     bly_link known;
@@ -217,8 +214,7 @@ static enum frame_error hear_news(struct finder *f, struct body *b,
     return (enum frame_error)0;
 }
 
-/* ------------------------------------------------------------------ hierarchy
- */
+/* ---------------------------------------------------------------- hierarchy */
 
 static bly_status below_new(const struct finder *f, bly_filter **out)
 {
@@ -343,8 +339,7 @@ static enum frame_error hear_summary(struct finder *f, struct body *b,
     return (enum frame_error)0;
 }
 
-/* --------------------------------------------------------------------- events
- */
+/* ------------------------------------------------------------------- events */
 
 void finder_tick(struct finder *f, uint64_t now)
 {
@@ -455,8 +450,7 @@ void finder_answer(struct finder *f, uint64_t tag, const struct frame *a)
     l->wait = slower(l->silent);
 }
 
-/* ------------------------------------------------------------------ who looks
- */
+/* ---------------------------------------------------------------- who looks */
 
 bool finder_take(const struct frame *a, struct finder_found *out)
 {

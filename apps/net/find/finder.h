@@ -95,8 +95,7 @@ enum frame_error finder_question(struct finder *f, const struct frame *q,
 /* What became of a question; NULL: silence. */
 void finder_answer(struct finder *f, uint64_t tag, const struct frame *a);
 
-/* -------------------------------------------------------------- who looks
- */
+/* ---------------------------------------------------------------- who looks */
 
 struct found_way {
     struct address at;

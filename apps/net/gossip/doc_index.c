@@ -1,5 +1,5 @@
 /*
- * doc_index.c - which document of a folder has which words, how often
+ * doc_index.c - which documents of a folder have which words, and how often
  */
 #define _GNU_SOURCE
 #include "apps/net/gossip/doc_index.h"
@@ -20,8 +20,7 @@
 
 #define PIECE ((size_t)64 << 10)
 
-/* ------------------------------------------------------------------ the index
- */
+/* ---------------------------------------------------------------- the index */
 
 struct doc_index *doc_index_new(const char *folder)
 {
@@ -181,8 +180,7 @@ size_t doc_index_find(const struct doc_index *x, const struct query *q,
     }
 }
 
-/* ------------------------------------------------------------------ documents
- */
+/* ---------------------------------------------------------------- documents */
 
 /* The words of one document: a table that is emptied for the next. */
 struct doc_words {
@@ -370,8 +368,7 @@ struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,
     return x;
 }
 
-/* -------------------------------------------------------------------- context
- */
+/* ------------------------------------------------------------------ context */
 
 static bool is_word_byte(unsigned char c)
 {

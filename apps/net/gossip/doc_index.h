@@ -1,5 +1,5 @@
 /*
- * doc_index.h - which document of a folder has which words, how often
+ * doc_index.h - which documents of a folder have which words, and how often
  *
  * All regular files below a folder, plain or packed (gzip, zstd), are read;
  * links are not followed, and what leads out of the folder, or has bytes of

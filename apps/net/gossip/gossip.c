@@ -11,8 +11,7 @@
 #define GOSSIP_BACKOFF 6 /* doublings of the wait for one that is silent */
 #define TRIES 16         /* to find somebody to talk to */
 
-/* -------------------------------------------------------------- the directory
- */
+/* ------------------------------------------------------------ the directory */
 
 static uint64_t mixed(uint64_t x)
 {
@@ -184,8 +183,7 @@ void gossip_message_free(struct gossip_message *m)
     *m = (struct gossip_message){ 0 };
 }
 
-/* --------------------------------------------------------------------- asking
- */
+/* ------------------------------------------------------------------- asking */
 
 static void asked_end(struct gossip_asked *a)
 {
@@ -220,8 +218,8 @@ static void gossip_ask(struct gossip *g, const struct address *to,
     g->host->ask(g, to, m);
 }
 
-/* Somebody else who may answer; NULL: nobody. Who was silent is left alone for
- * a while, which doubles. */
+/* Another peer that may answer; NULL: none. A silent peer is left alone for a
+ * while, twice as long each time. */
 static const struct address *somebody(struct gossip *g)
 {
     for (unsigned i = 0; i < TRIES && g->n > 1; i++) {
@@ -330,8 +328,7 @@ static void fetch_newer(struct gossip *g, const struct address *from,
     gossip_ask(g, from, &m);
 }
 
-/* ------------------------------------------------------------------- answering
- */
+/* ---------------------------------------------------------------- answering */
 
 static void answer_rumours(struct gossip *g, const struct gossip_message *q,
                            struct gossip_message *a)
@@ -387,7 +384,7 @@ static bool answer_fetch(const struct gossip *g, const struct gossip_message *q,
     return true;
 }
 
-/* Whoever speaks is there. */
+/* A peer that sends something is alive. */
 static void heard(struct gossip *g, const struct address *a)
 {
     struct gossip_entry *const e = entry_at(g, a);
@@ -419,8 +416,7 @@ bool gossip_question(struct gossip *g, const struct gossip_message *q,
     }
 }
 
-/* --------------------------------------------------------------------- answers
- */
+/* ------------------------------------------------------------------ answers */
 
 static void rumours_told(struct gossip *g, const struct gossip_asked *a,
                          uint64_t knew)
@@ -520,13 +516,12 @@ void gossip_silent(struct gossip *g, uint32_t request, uint64_t now)
     e->again =
         now + (g->rules->interval
                << (e->silent < GOSSIP_BACKOFF ? e->silent : GOSSIP_BACKOFF));
-    /* Its place is kept, so that directories stay alike. */
+    /* Its place in the directory is kept, so that directories stay alike. */
     if (e->silent > 2 && now - e->since > g->rules->dead)
         entry_summary(g, e, NULL);
 }
 
-/* ----------------------------------------------------------------- own events
- */
+/* --------------------------------------------------------------- own events */
 
 bool gossip_init(struct gossip *g, const struct gossip_rules *rules,
                  const struct gossip_host *host, void *ctx,

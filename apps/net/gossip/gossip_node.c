@@ -76,8 +76,7 @@ struct peer {
     bool ends;
 };
 
-/* ------------------------------------------------------------------ the index
- */
+/* ---------------------------------------------------------------- the index */
 
 /* With the lock. */
 static void index_drop(struct shared_index *x)
@@ -171,8 +170,7 @@ static void *scanner(void *ctx)
     return NULL;
 }
 
-/* ------------------------------------------------------------------- documents
- */
+/* ---------------------------------------------------------------- documents */
 
 /* The best documents for a query, as the body of an answer; those that have
  * gone since are left out. */
@@ -256,8 +254,7 @@ static void take_query(struct peer *p, uint64_t line, const struct frame *f)
     }
 }
 
-/* -------------------------------------------------------------------- searches
- */
+/* ----------------------------------------------------------------- searches */
 
 static void put_score(struct blob *b, double x)
 {
@@ -346,9 +343,7 @@ static void search_heard(struct peer *p, uint64_t tag, const struct frame *f)
     search_on(p, s);
 }
 
-/* ---------------------------------------------------------------- the
- * directory
- */
+/* ------------------------------------------------------------ the directory */
 
 static void answer_list(struct peer *p, uint64_t line, const struct frame *f)
 {
@@ -419,9 +414,7 @@ static void take_gossip(struct peer *p, uint64_t line, const struct frame *f)
     gossip_message_free(&m);
 }
 
-/* ---------------------------------------------------------------- the loop's
- * events
- */
+/* -------------------------------------------------------- the loop's events */
 
 static void peer_question(void *ctx, uint64_t line, const struct frame *f)
 {
@@ -488,9 +481,7 @@ static void peer_woken(void *ctx)
     }
 }
 
-/* --------------------------------------------------------------------- one
- * life
- */
+/* ----------------------------------------------------------------- one life */
 
 static void works_free(struct peer_work *w)
 {

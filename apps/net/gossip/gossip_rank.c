@@ -9,8 +9,7 @@
 
 #include "io/text_words.h"
 
-/* ---------------------------------------------------------------------- words
- */
+/* -------------------------------------------------------------------- words */
 
 uint64_t word_hash(bly_bytes word)
 {
@@ -55,8 +54,7 @@ double found_score(const struct query *q, const struct found *f)
     return f->words ? sum / sqrt((double)f->words) : 0;
 }
 
-/* ---------------------------------------------------------------------- peers
- */
+/* -------------------------------------------------------------------- peers */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -205,7 +203,7 @@ void search_took(struct search *s, uint32_t which, const struct found *at,
         }
         free(s->group[k].at);
         s->silent += s->group[k].silent;
-        /* Who is silent says nothing about who comes next. */
+        /* A silent peer says nothing about those that come next. */
         s->vain = any ? 0 : s->vain + !s->group[k].silent;
         memset(&s->group[k], 0, sizeof s->group[k]);
         s->due++;

@@ -167,8 +167,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     return status;
 }
 
-/* ---------------------------------------------------------------- a directory
- */
+/* -------------------------------------------------------------- a directory */
 
 struct listed_peer {
     char address[ADDRESS_TEXT];

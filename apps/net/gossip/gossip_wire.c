@@ -29,8 +29,7 @@ void gossip_get_address(struct body *b, struct address *a)
     b->bad |= (a->family != 4 && a->family != 6) || !a->port;
 }
 
-/* ------------------------------------------------------------------- messages
- */
+/* ----------------------------------------------------------------- messages */
 
 static void put_pairs(struct blob *b, const struct gossip_message *m,
                       unsigned width)
@@ -163,8 +162,7 @@ bool gossip_get(const struct gossip *g, uint8_t type, bool answer,
     return false;
 }
 
-/* --------------------------------------------------------------------- queries
- */
+/* ------------------------------------------------------------------ queries */
 
 static void put_real(struct blob *b, double x)
 {
