@@ -23,6 +23,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -319,7 +320,7 @@ typedef struct fill_job {
     unsigned nparts;    /* 0: chunks are dealt out; else keys, by part */
     unsigned next_part; /* to be taken; under the builder's lock */
     bly_status status;  /* the first failure; under the builder's lock */
-    char error[256];
+    char error[1024];
 } fill_job;
 
 static void fill_failed(fill_job *job, bly_status st)
@@ -327,7 +328,7 @@ static void fill_failed(fill_job *job, bly_status st)
     pthread_mutex_lock(&job->builder->lock);
     if (!job->status) {
         job->status = st;
-        strncpy(job->error, bly_error(), sizeof job->error - 1);
+        snprintf(job->error, sizeof job->error, "%s", bly_error());
     }
     pthread_mutex_unlock(&job->builder->lock);
 }
