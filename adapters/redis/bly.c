@@ -179,7 +179,7 @@ void bly_close(server_key *key)
     held_filter *h = ours ? srv.ModuleTypeGetValue(key) : NULL;
     if (h && h->f)
         bly_limit(h->f, 0);
-    if (h && key_has_changed())
+    if (h && key_has_changed(key))
         h->exported = false;
     key_close(key);
 }

@@ -142,9 +142,9 @@ static struct {
 /* Has the command that opened a key last to write to it changed one? */
 static bool any_changed;
 
-bool key_has_changed(void)
+bool key_has_changed(const server_key *key)
 {
-    return any_changed;
+    return key && key == asking_for && any_changed;
 }
 
 held key_open(server_ctx *ctx, server_string *name, int mode,

@@ -135,8 +135,8 @@ int key_written(server_ctx *ctx, server_key *key, server_string *name,
  * to events, class generic. */
 void key_changed(server_ctx *ctx, const char *event, server_string *key);
 
-/* Was one changed since a key was opened last to be written to? */
-bool key_has_changed(void);
+/* Was this the key that was opened last to be written to, and then changed? */
+bool key_has_changed(const server_key *key);
 
 /* What a command did to its items, for replicas: the command as it came, if all
  * items were taken. One that was refused here might be taken there, where other
