@@ -1,36 +1,59 @@
-# What is installed beside programs and libraries: man pages of functions, the pages that help and headers cite, what CMake
-# wants; and the contact for reports of vulnerabilities, which whoever distributes the result sets.
-.DEFAULT_GOAL := all
+# What is made from the tree beside programs: figures, schemas, golden files, tarballs, packages.
+.PHONY: figures figures-check schema vectors format tidy dist amalgamation deb deb-check
 
-# make SECURITY_CONTACT=security@example.org: bloomery --version prints it. SECURITY.md says why.
-SECURITY_CONTACT =
-ifneq ($(SECURITY_CONTACT),)
-override CPPFLAGS += -DBLY_SECURITY_CONTACT='"$(SECURITY_CONTACT)"'
-endif
+# Every figure in full, with its page: what is committed comes from here.
+figures: $(B)/bloomery ## redraw docs/figures (a minute)
+	$(B)/bloomery figures --full --out docs/figures
 
-MAN3 := $(B)/man3/.done
-$(MAN3): tools/man3 $(wildcard include/*.h include/*/*.h)
-	@rm -rf $(@D) && mkdir -p $(@D)
-	$(call say,MAN,$(@D))
-	$(Q)if command -v python3 > /dev/null; then tools/man3 $(@D) > /dev/null; \
-	    else echo "  SKIP  man pages of section 3: no python3 here"; fi
-	@touch $@
-all: $(MAN3)
+# To the byte, but for those that measure the machine: of these, names and labels. make test leaves out the long ones.
+figures-check: $(B)/bloomery ## is docs/figures what make figures draws today? (a minute)
+	BLY_FULL=1 $(ENV) $(PYTEST) \
+	    tests/test_pictures.py
 
-SHARE_MAN3 = $(DESTDIR)$(PREFIX)/share/man/man3
-SHARE_DOC  = $(DESTDIR)$(PREFIX)/share/doc/bloomery
-LIB_CMAKE  = $(DESTDIR)$(LIBDIR)/cmake/bloomery
-define install_pages
-	install -d $(SHARE_MAN3) $(SHARE_DOC)/docs/kinds $(LIB_CMAKE)
-	! test -e $(B)/man3/bloomery.3 || install -m 644 $(B)/man3/*.3 $(SHARE_MAN3)/
-	install -m 644 README.md CHANGELOG.md SECURITY.md LICENSE $(SHARE_DOC)/
-	install -m 644 docs/*.md $(SHARE_DOC)/docs/
-	install -m 644 docs/kinds/*.md $(SHARE_DOC)/docs/kinds/
-	for f in bloomery-config bloomery-config-version; do sed -e 's,@PREFIX@,$(PREFIX),g; s,@VERSION@,$(VERSION),g' \
-	    -e 's,@MAJOR@,$(MAJOR),g; s,@MINOR@,$(MINOR),g' tools/$$f.cmake.in > $(LIB_CMAKE)/$$f.cmake; done
-	$(if $(STRIP),$(STRIP) --strip-debug $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/%,$(B)/libbloomery.a $(ADAPTER_LIBS)))
-endef
-define uninstall_pages
-	rm -f $(SHARE_MAN3)/bloomery.3 $(SHARE_MAN3)/bloomery_*.3 $(SHARE_MAN3)/bly_*.3 $(LIB_CMAKE)/bloomery-config*.cmake
-	rm -rf $(SHARE_DOC)
-endef
+# What the commands print with --json; the tests hold it against this.
+schema: $(B)/bloomery ## write docs/schema.json anew, from the tables of the reports
+	$(B)/bloomery help --schema >docs/schema.json
+
+$(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $^ -pthread -lm -o $@
+
+# Writes golden files for kinds that have none; never changes one.
+vectors: $(B)/tools/make_vectors ## write golden files for kinds that have none
+	$(B)/tools/make_vectors tests/golden
+
+format: ## lay all C out as clang-format does; make test looks
+	tools/c-files | xargs clang-format -i
+
+# What clang-tidy finds, by .clang-tidy. TIDY=quick leaves out the analyzer; it follows paths through a function until
+# it has seen 20,000 states, where its own bound takes six times as long, and believes xxHash's assertions.
+TIDY =
+tidy: ## look for mistakes with clang-tidy (minutes); make test does the quick part
+	$(Q)set -o pipefail; printf '%s\n' $(LIB_SRC) $(PARTS) cli/main.c $(REDIS_SRC) | \
+	    xargs -P$$(nproc) -I{} clang-tidy --quiet $(if $(TIDY),--checks='-clang-analyzer-*') {} -- \
+	    -std=c11 -Iinclude -Isrc -I. $(LIBRARY_FLAGS) -DXXH_DEBUGLEVEL=1 -Xclang -analyzer-config \
+	    -Xclang max-nodes=20000 2>&1 | { ! grep -v '^[0-9]* warnings\? generated'; }
+
+# What is committed, as a tarball of the same bytes whenever and wherever it is made.
+DIST = bloomery-$(VERSION)
+dist: ## build/bloomery-VERSION.tar.gz, from what is committed
+	@mkdir -p $(B)
+	$(Q)set -o pipefail; git archive --format=tar --prefix=$(DIST)/ HEAD | gzip -9n > $(B)/$(DIST).tar.gz
+	$(call say,DIST,$(B)/$(DIST).tar.gz)
+
+# In two files, for those who vendor it.
+amalgamation: lib ## build/amalgamation/bloomery.c and .h: the library with the common kinds in two files
+	$(Q)tools/amalgamate $(B) $(B)/amalgamation $(KINDS)
+
+# Debian's packages, from what is committed, in a folder of their own: docs/packages.md.
+deb: dist ## Debian packages in build/deb, from what is committed (minutes)
+	@tools/setup deb
+	$(Q)rm -rf $(B)/deb && mkdir -p $(B)/deb && tar -xzf $(B)/$(DIST).tar.gz -C $(B)/deb
+	$(Q)unset MAKEFLAGS MFLAGS MAKELEVEL; cd $(B)/deb/$(DIST) && \
+	    dpkg-buildpackage -b -us -uc -j2 > ../build.log 2>&1 || { tail -n 30 ../build.log; exit 1; }
+	@rm -rf $(B)/deb/$(DIST)
+	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
+deb-check: deb $(B)/bloomery ## lintian on these packages; install, use and remove them in a bare Debian (root)
+	@tools/setup deb-check
+	BLY_FULL=1 BLY_DEBS=$(CURDIR)/$(B)/deb $(ENV) $(PYTEST) -rs tests/test_packages.py

@@ -1,11 +1,9 @@
 /*
- * parquet_verbs.c - filters in Parquet files: info, has and add
+ * parquet_verbs.c - filters in Parquet files: info and has
  *
- * Reading columns and writing files is parquet_add.c, asking filters the
- * library; here are the lines that people read.
+ * Asking filters is the library's work; here are the lines that people read.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +17,7 @@
 #include "report/say.h"
 #include "report/show.h"
 
-/* Open the file in path. False, with the reason printed, if that fails. */
-static bool file_open(struct parquet_file *f, const char *path)
+bool parquet_open(struct parquet_file *f, const char *path)
 {
     struct parquet_error error;
     if (is_dash(path)) {
@@ -43,7 +40,7 @@ int parquet_verb_info(const struct parquet_args *args,
     int status = YES;
     for (size_t i = 0; i < operands->n && status == YES; i++) {
         struct parquet_file f;
-        if (!file_open(&f, operands->at[i]))
+        if (!parquet_open(&f, operands->at[i]))
             return TROUBLE;
         if (i && !args->json)
             putchar('\n');
@@ -144,189 +141,10 @@ int parquet_verb_has(const struct parquet_args *args,
     if (!keys_input(&keys, operands, &in))
         return TROUBLE;
     int status = TROUBLE;
-    if (file_open(&file, operands->at[0])) {
+    if (parquet_open(&file, operands->at[0])) {
         status = has_file(args, &file, &in);
         parquet_file_close(&file);
     }
     input_close(&in);
-    return status;
-}
-
-/* -------------------------------------------------------------------- add */
-
-/* What a column's filters came to. */
-struct added {
-    const char *name;
-    uint64_t nbytes;
-    double values, worst;
-    bool kept; /* it has filters, and they were left alone */
-};
-
-static const struct field added_fields[] = {
-    NAMED(struct added, "column", name, NONE, "the column"),
-    NAMED(struct added, "bytes", nbytes, BYTES, "size of its filters"),
-    NAMED(struct added, "values_estimate", values, ESTIMATE | MAYBE,
-          "different values in each row group, summed"),
-    NAMED(struct added, "fpr", worst, RATE | MAYBE,
-          "false positives, where there are most"),
-    NAMED(struct added, "left_alone", kept, NONE,
-          "it had filters, and kept them"),
-    { 0 },
-};
-
-struct adding {
-    const char *output;
-    uint64_t groups;
-    const struct added *columns;
-    size_t n;
-};
-
-const struct field parquet_adding_fields[] = {
-    FIELD(struct adding, output, NONE, "the file that was written"),
-    NAMED(struct adding, "row_groups", groups, NONE, "its groups of rows"),
-    LIST(struct adding, "columns", columns, n, AT, added_fields, "the columns"),
-    { 0 },
-};
-
-static void add_report(FILE *to, const struct added *a, size_t n,
-                       size_t ngroups)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (a[i].kept) {
-            fprintf(to,
-                    "%s: left alone, it has filters (--replace makes new "
-                    "ones)\n",
-                    show_name(a[i].name));
-            continue;
-        }
-        fprintf(to, "%s: %zu filter%s, ", show_name(a[i].name), ngroups,
-                ngroups == 1 ? "" : "s");
-        report_text(
-            to, added_fields, &a[i],
-            ngroups == 1
-                ? "{bytes} for {values_estimate} values, rate {fpr}\n"
-                : "{bytes} for {values_estimate} values, rate {fpr} at most\n");
-    }
-}
-
-/* Has the column filters, in any group? Then they are left alone. */
-static bool has_filters(const struct parquet_file *file, size_t column,
-                        size_t ngroups)
-{
-    for (size_t g = 0; g < ngroups; g++) {
-        bly_parquet_chunk chunk;
-        bly_parquet_chunk_at(file->p, g, column, &chunk);
-        if (chunk.filter_at)
-            return true;
-    }
-    return false;
-}
-
-static int add_column(const struct parquet_args *args,
-                      struct parquet_file *file, const char *name,
-                      size_t ngroups, struct added *a)
-{
-    struct parquet_error error;
-    size_t column;
-    if (bly_parquet_column_named(file->p, name, &column))
-        return fail("%s: %s", file->path, bly_error());
-    *a = (struct added){ .name = name };
-    if (!args->replace && has_filters(file, column, ngroups)) {
-        *a = (struct added){ name, 0, NAN, NAN, true };
-        return YES;
-    }
-    bly_parquet_filter *const made = calloc(ngroups + 1, sizeof *made);
-    if (!made)
-        return fail("out of memory");
-    int status = YES;
-    const double fpr = args->fpr > 0 ? args->fpr : 0.01;
-    progress_start(false);
-    progress_unit("values");
-    if (!parquet_add(file, column, fpr, made, &error))
-        status = fail("%s: %s", file->path, error.text);
-    progress_clear();
-    for (size_t g = 0; g < ngroups; g++) {
-        a->nbytes += made[g].nbytes;
-        a->values += made[g].values;
-        a->worst = made[g].fpr > a->worst ? made[g].fpr : a->worst;
-    }
-    free(made);
-    return status;
-}
-
-static int add_write(const char *output, const struct parquet_file *file)
-{
-    struct parquet_error error;
-    int err = 0;
-    const bool ok = is_dash(output)
-                        ? parquet_put(file, put_stdout, &err, &error)
-                        : parquet_save(file, output, &error);
-    if (ok)
-        return YES;
-    /* EFAULT: what was to be written is not there any more. */
-    return err && err != EFAULT ? fail_path("standard output", err)
-                                : fail("%s", error.text);
-}
-
-static int add_file(const struct parquet_args *args, struct parquet_file *file)
-{
-    const struct list *const names = &args->columns;
-    bly_parquet_shape shape;
-    bly_parquet_stat(file->p, &shape);
-    struct added *const a = calloc(names->n, sizeof *a);
-    int status = a ? YES : fail("out of memory");
-    FILE *const to = report_to(args->output);
-    for (size_t i = 0; i < names->n && status == YES; i++) {
-        for (size_t k = 0; k < i && status == YES; k++)
-            if (strcmp(names->at[i], names->at[k]) == 0)
-                status = fail("--column %s is given twice", names->at[i]);
-        if (status == YES)
-            status = add_column(args, file, names->at[i], shape.ngroups, &a[i]);
-    }
-    size_t nkept = 0;
-    for (size_t i = 0; i < names->n && status == YES; i++)
-        nkept += a[i].kept;
-    if (status == YES && nkept == names->n)
-        status = nkept == 1
-                     ? fail("%s: column %s has filters; --replace makes new "
-                            "ones",
-                            file->path, a[0].name)
-                     : fail("%s: all these columns have filters; --replace "
-                            "makes new ones",
-                            file->path);
-    if (status == YES)
-        status = add_write(args->output, file);
-    if (status == YES && args->json && !quiet)
-        report(stdout, true, parquet_adding_fields,
-               &(struct adding){ args->output, shape.ngroups, a, names->n },
-               NULL);
-    else if (status == YES && !quiet)
-        add_report(to, a, names->n, shape.ngroups);
-    free(a);
-    return status;
-}
-
-int parquet_verb_add(const struct parquet_args *args,
-                     const struct list *operands)
-{
-    const char *const path = operands->at[0];
-    struct parquet_file file;
-    if (operands->n > 1)
-        return fail("add takes one file; columns are named with --column");
-    if (!args->output)
-        return fail("nothing says where to write; usage: bloomery parquet add "
-                    "FILE -o OUT --column C");
-    if (args->columns.n == 0)
-        return fail("no column is given; usage: bloomery parquet add FILE -o "
-                    "OUT --column C; bloomery parquet info FILE lists them");
-    if (!output_works(args->output, args->json) ||
-        !output_spares(args->output, &path, 1))
-        return TROUBLE;
-    if (!file_open(&file, path))
-        return TROUBLE;
-    file.progress = progress_at;
-    file.wait = wait_for_lock;
-    const int status = add_file(args, &file);
-    parquet_file_close(&file);
     return status;
 }
