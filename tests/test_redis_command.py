@@ -199,7 +199,7 @@ def test_wrong_types_and_missing_keys(trouble, server, at):
     server.r.execute_command("BF.ADD", "bf", "x")
     for words in (["dump", "{}", "f.bly"], ["has", "{}", "x"],
                   ["add", "{}", "x"], ["has", "{}"]):
-        for key, says in (("s", "no filter"), ("bf", "no filter"),
+        for key, says in (("s", "filter"), ("bf", "filter"),
                           ("nothing", "no such key")):
             if key == "bf":
                 continue  # it is one, of RedisBloom's
