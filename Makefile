@@ -219,7 +219,7 @@ $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
 	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a %/libbase.a,$$^) \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
-	    $$$$own $$(if $$(filter %/jobs.a,$$^),$(ALL_LIBS)) -lcmocka -lm -o $$@
+	    $$$$own $$(if $$(filter %/jobs.a,$$^),$$(ALL_LIBS)) -lcmocka -lm -o $$@
 -include $(patsubst %.c,$(B)/$(1)/%.d,$(LIB_SRC) $(PARTS) cli/main.c $(TEST_SRC) tests/support.c)
 endef
 define command # VARIANT PROGRAM
