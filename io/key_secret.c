@@ -1,5 +1,5 @@
 /*
- * secret.c - the secret of keyed filters, or of two that talk, from a file
+ * key_secret.c - the secret of keyed filters, or of two that talk, from a file
  *
  * The file holds the 16 bytes themselves, or hexadecimal digits and perhaps the
  * end of a line, which is two bytes where the file was written on
