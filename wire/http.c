@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "report/say.h"
 
 /* A header that is longer is answered 431. */
@@ -159,7 +160,7 @@ static struct MHD_Daemon *daemon_start(struct http *s)
 
 bool http_open(struct http *s)
 {
-    s->fd = mhd_begin() ? listen_on(s->listen) : -1;
+    s->fd = listen_on(s->listen);
     if (s->fd < 0)
         return false;
     /* No thread takes these but sigwait(). */
@@ -167,7 +168,7 @@ bool http_open(struct http *s)
     sigaddset(&s->ends, SIGINT);
     sigaddset(&s->ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &s->ends, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     return true;
 }
 
