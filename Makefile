@@ -436,6 +436,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
 	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(PREFIX)/share/bloomery/web && install -m 644 $(B)/web/* $(DESTDIR)$(PREFIX)/share/bloomery/web/)
+	$(if $(wildcard $(B)/site/index.html),install -d $(DESTDIR)$(PREFIX)/share/bloomery/handbook && cp -r $(B)/site/. $(DESTDIR)$(PREFIX)/share/bloomery/handbook/ && chmod -R u=rwX,go=rX $(DESTDIR)$(PREFIX)/share/bloomery/handbook)
 	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
 	    $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/bloomery/%,$(filter %.so,$(LOADED))) \
 	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
@@ -458,6 +459,7 @@ uninstall: ## take away what install brought
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
 	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
 	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETED))
+	rm -rf $(DESTDIR)$(PREFIX)/share/bloomery/handbook
 	$(Q)$(LDCONFIG)
 
 # ------------------------------------------------------------- WebAssembly
@@ -533,6 +535,10 @@ $(B)/js/README.md: docs/javascript.md
 $(B)/js/LICENSE: LICENSE
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
+.PHONY: site
+site: web ## the handbook with search, as static files in build/site; bloomery web serves it beside the playground
+	@tools/setup site
+	$(Q)tools/site $(B)
 WEB_FILES := $(filter-out %.c %.h,$(wildcard web/*))
 web: $(if $(WASM),$(B)/web/play.wasm $(B)/web/bloomery.js $(WEB_FILES:%=$(B)/%)) ## the playground, as static files in build/web; bloomery web serves it
 	$(if $(WASM),,@echo "  SKIP  the playground: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
