@@ -341,7 +341,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(SHARE)/bloomery/web && \
 	    install -m 644 $(B)/web/* $(DESTDIR)$(SHARE)/bloomery/web/)
 	$(if $(wildcard $(B)/site/index.html),install -d $(DESTDIR)$(SHARE)/bloomery/handbook && \
-	    cp -r --no-preserve=mode,ownership $(B)/site/. $(DESTDIR)$(SHARE)/bloomery/handbook/)
+	    cp -r $(B)/site/. $(DESTDIR)$(SHARE)/bloomery/handbook/)
 	$(if $(STRIP),$(STRIP) --strip-unneeded $(STRIPPED))
 	$(Q)$(LDCONFIG)
 
