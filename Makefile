@@ -44,6 +44,8 @@ VERSION := $(MAJOR).$(MINOR).$(call part,PATCH)
 # Programs run with every library of one soname: the major version, and before 1.0 the minor one too.
 SONAME   = libbloomery.so.$(MAJOR)$(if $(filter 0,$(MAJOR)),.$(MINOR))
 
+include tools/pages.mk
+
 # ------------------------------------------------------------------ libraries
 
 # Whether the compiler finds these headers. (Not by a piped '#include': in $(shell) versions of make
@@ -338,6 +340,7 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' -e 's,@VERSION@,$(VERSION),g' \
 	    tools/bloomery.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(SHARE)/man/man1/
+	$(install_pages)
 	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(SHARE)/bloomery/web && \
 	    install -m 644 $(B)/web/* $(DESTDIR)$(SHARE)/bloomery/web/)
 	$(if $(STRIP),$(STRIP) --strip-unneeded $(STRIPPED))
@@ -347,6 +350,7 @@ uninstall: ## take away what install brought
 	rm -f $(foreach i,$(INSTALLED),$(call place,$(i))) $(DESTDIR)$(LIBDIR)/libbloomery.* \
 	    $(DESTDIR)$(SHARE)/bloomery/web/* $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(SHARE)/man/man1/bloomery.1 $(DESTDIR)$(SHARE)/man/man1/bloomery-*.1
+	$(uninstall_pages)
 	$(Q)$(LDCONFIG)
 
 # ------------------------------------------------------------------ front door
