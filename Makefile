@@ -343,6 +343,8 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	$(install_pages)
 	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(SHARE)/bloomery/web && \
 	    install -m 644 $(B)/web/* $(DESTDIR)$(SHARE)/bloomery/web/)
+	$(if $(wildcard $(B)/site/index.html),install -d $(DESTDIR)$(SHARE)/bloomery/handbook && \
+	    cp -r $(B)/site/. $(DESTDIR)$(SHARE)/bloomery/handbook/)
 	$(if $(STRIP),$(STRIP) --strip-unneeded $(STRIPPED))
 	$(Q)$(LDCONFIG)
 
@@ -350,6 +352,7 @@ uninstall: ## take away what install brought
 	rm -f $(foreach i,$(INSTALLED),$(call place,$(i))) $(DESTDIR)$(LIBDIR)/libbloomery.* \
 	    $(DESTDIR)$(SHARE)/bloomery/web/* $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(SHARE)/man/man1/bloomery.1 $(DESTDIR)$(SHARE)/man/man1/bloomery-*.1
+	rm -rf $(DESTDIR)$(SHARE)/bloomery/handbook
 	$(uninstall_pages)
 	$(Q)$(LDCONFIG)
 
