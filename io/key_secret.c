@@ -1,8 +1,8 @@
 /*
- * key_secret.c - the secret of keyed filters, from a file
+ * key_secret.c - the secret of keyed filters, or of two that talk, from a file
  *
- * The file holds the 16 bytes themselves, or their 32 hexadecimal digits and
- * perhaps the end of a line, which is two bytes where the file was written on
+ * The file holds the 16 bytes themselves, or hexadecimal digits and perhaps the
+ * end of a line, which is two bytes where the file was written on
  * Windows. Memory that held them is wiped.
  */
 #define _GNU_SOURCE /* explicit_bzero */
@@ -16,32 +16,32 @@
 #include "io/hex.h"
 #include "report/say.h"
 
-#define HEX_DIGITS (2 * BLY_SECRET_BYTES)
+#define SECRET_MOST 32
 
-static struct {
-    unsigned char bytes[BLY_SECRET_BYTES];
-    unsigned char text[HEX_DIGITS + 3]; /* CR, LF, and one byte too many */
-} secret;
+static unsigned char secret[BLY_SECRET_BYTES];
 
 void secret_wipe(void)
 {
-    explicit_bzero(&secret, sizeof secret);
+    explicit_bzero(secret, sizeof secret);
 }
 
-/* The secret in n bytes of text; false if they have neither form. */
-static bool secret_parse(size_t n)
+/* The secret in n bytes of text: how many bytes it has, 0 if it has none of the
+ * forms. */
+static size_t secret_parse(const unsigned char *text, size_t n,
+                           unsigned char *out, size_t most)
 {
     if (n == BLY_SECRET_BYTES) {
-        memcpy(secret.bytes, secret.text, BLY_SECRET_BYTES);
-        return true;
+        memcpy(out, text, n);
+        return n;
     }
-    if (n > HEX_DIGITS && secret.text[n - 1] == '\n') {
+    if (n && text[n - 1] == '\n') {
         n--;
-        if (n > HEX_DIGITS && secret.text[n - 1] == '\r')
+        if (n && text[n - 1] == '\r')
             n--;
     }
-    return n == HEX_DIGITS &&
-           hex_read((const char *)secret.text, BLY_SECRET_BYTES, secret.bytes);
+    if (n != 2 * BLY_SECRET_BYTES && n != 2 * most)
+        return 0;
+    return hex_read((const char *)text, n / 2, out) ? n / 2 : 0;
 }
 
 int secret_open(const char *path, bool *open_to_all)
@@ -55,38 +55,36 @@ int secret_open(const char *path, bool *open_to_all)
     return fd;
 }
 
-const unsigned char *secret_read(const char *path, bool *ok)
+size_t secret_bytes(const char *path, unsigned char *out, size_t most)
 {
-    *ok = !path;
-    if (!path)
-        return NULL;
+    unsigned char text[2 * SECRET_MOST + 3]; /* CR, LF, and one too many */
     bool open_to_all;
     const int fd = secret_open(path, &open_to_all);
     if (fd < 0)
-        return NULL;
-    size_t n = 0;
-    ssize_t got;
-    do {
-        got = read(fd, secret.text + n, sizeof secret.text - n);
-        if (got > 0)
-            n += (size_t)got;
-    } while (got > 0 || (got < 0 && errno == EINTR));
+        return 0;
+    const int64_t got = read_all(fd, text, sizeof text);
     const int error = errno;
     close(fd);
     if (got < 0) {
         fail_path(path, error);
-        return NULL;
+        return 0;
     }
-    *ok = secret_parse(n);
-    explicit_bzero(secret.text, sizeof secret.text);
-    if (!*ok) {
-        fail("%s: not a key: it must hold 16 raw bytes, or 32 hexadecimal "
-             "digits (head -c 16 /dev/urandom makes one)",
-             path);
-        return NULL;
-    }
-    if (open_to_all)
+    const size_t n = secret_parse(text, (size_t)got, out, most);
+    explicit_bzero(text, sizeof text);
+    if (!n)
+        fail("%s: not a key: it must hold 16 raw bytes, or 32 %shexadecimal "
+             "digits (%s makes one)",
+             path, most > BLY_SECRET_BYTES ? "or 64 " : "",
+             most > BLY_SECRET_BYTES ? "bloomery node key"
+                                     : "head -c 16 /dev/urandom");
+    else if (open_to_all)
         warn("%s: other users can read this key; chmod 600 makes it yours",
              path);
-    return secret.bytes;
+    return n;
+}
+
+const unsigned char *secret_read(const char *path, bool *ok)
+{
+    *ok = !path || secret_bytes(path, secret, sizeof secret);
+    return path && *ok ? secret : NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * frame.c - messages between nodes, as bytes
+ * frame.c - messages between processes, as bytes
  */
 #include "wire/frame.h"
 

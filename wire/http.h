@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "wire/address.h"
 #include "wire/gate.h"
 
 struct http {
@@ -31,6 +32,7 @@ struct http {
 
     /* The service's own. */
     int fd;
+    struct address at;
     sigset_t ends;
     struct gate *gate;
     struct MHD_Daemon *daemon;

@@ -332,7 +332,7 @@ static struct line *line_new(struct runtime *rt, int fd, bool asks)
     l->began = l->sent = l->since;
     if (!asks)
         address_of_socket(fd, &l->to);
-    secure_hello(&l->secure, rt->spec.secret, hello);
+    secure_hello(&l->secure, NULL, rt->spec.secret, hello);
     if (epoll_ctl(rt->epoll, EPOLL_CTL_ADD, fd, &e) ||
         !line_put(rt, l, hello, sizeof hello) ||
         (!asks && !line_flush(rt, l))) {
@@ -782,28 +782,6 @@ void runtime_stop(struct runtime *rt)
 {
     rt->stops = true;
     runtime_wake(rt);
-}
-
-int runtime_listen(const char *address, struct address *at)
-{
-    struct sockaddr_storage s;
-    const char *const text = address ? address : "0";
-    if (!address_parse(text, at))
-        return -1;
-    const socklen_t n = address_socket(at, &s);
-    const int fd =
-        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int one = 1;
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&s, n) || listen(fd, 256) ||
-        !address_of_socket(fd, at)) {
-        fail("%s: %s", text, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    return fd;
 }
 
 struct runtime *runtime_new(const struct runtime_spec *spec)

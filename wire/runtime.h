@@ -51,10 +51,6 @@ struct runtime_spec {
     void *ctx;
 };
 
-/* A socket that listens at an address, NULL: at a free port of the loopback
- * interface; *at is where. -1, with the reason printed. */
-int runtime_listen(const char *address, struct address *at);
-
 /* NULL, with the reason printed. */
 struct runtime *runtime_new(const struct runtime_spec *spec);
 void runtime_free(struct runtime *rt);

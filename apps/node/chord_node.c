@@ -571,7 +571,7 @@ int node_run(const struct node_spec *spec)
     pthread_condattr_destroy(&steady);
     n->incarnation = serving_life();
     n->reclaimed_at = clock_ms();
-    const int listener = runtime_listen(spec->listen, &n->address);
+    const int listener = address_listen(spec->listen, &n->address);
     n->store = listener >= 0 && n->walks ? store_open(spec->folder) : NULL;
     const struct runtime_spec how = {
         .listener = listener,

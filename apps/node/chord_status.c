@@ -155,7 +155,7 @@ int ring_node_leave(const struct node_args *args, const struct list *operands)
 int ring_node_key(const struct node_args *args, const struct list *operands)
 {
     (void)args;
-    return secure_make(operands->at[0]) ? YES : TROUBLE;
+    return shared_make(operands->at[0]) ? YES : TROUBLE;
 }
 
 /* "30d", "12h", "90" seconds; NULL: 30 days. */

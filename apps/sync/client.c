@@ -69,8 +69,8 @@ bool client_ask(struct sync_client *c, struct reading *answer)
     if (!line->exchange(line->ctx, &c->question, &c->answer, c->why))
         return client_fail(c, "no answer");
     line->rounds++;
-    line->sent += 4 + c->question.len;
-    line->received += 4 + c->answer.len;
+    line->sent += SYNC_FRAME + line->sealing + c->question.len;
+    line->received += SYNC_FRAME + line->sealing + c->answer.len;
     const unsigned char *const at = (const unsigned char *)c->answer.at;
     if (!c->answer.len)
         return client_fail(c, "the answer is empty");

@@ -86,7 +86,7 @@ int net_node(const struct find_args *args)
     n->finder.ask = node_ask;
     n->finder.ctx = n;
     int status = TROUBLE;
-    const int listener = runtime_listen(args->listen, &n->finder.self);
+    const int listener = address_listen(args->listen, &n->finder.self);
     const bool ready = listener >= 0 &&
                        finder_new(&n->finder, &sizes, serving_life()) &&
                        node_links(&n->finder, args);

@@ -570,7 +570,7 @@ int gossip_peer(const struct peer_args *a, const char *folder)
     if (access(folder, R_OK | X_OK))
         fail_path(folder, errno);
     else if (peer_seeds(a, seeds) && secure_read(a->key, &p->secret))
-        listener = runtime_listen(a->listen, &p->address);
+        listener = address_listen(a->listen, &p->address);
     const struct runtime_spec how = {
         .listener = listener,
         .secret = &p->secret,
