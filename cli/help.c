@@ -49,9 +49,10 @@ static const struct {
     { "letters",
       "A short option means the same in all commands: -k is the kind, -p the "
       "rate, -m the memory, -o the output, -f a file of keys, -t the number of "
-      "threads. There are two exceptions. -n is the number of items where a "
+      "threads. There are three exceptions. -n is the number of items where a "
       "filter is made or planned, and line numbers in commands that are like "
-      "grep. -v picks what does not match, and in plan it shows more." },
+      "grep. -v picks what does not match, and in plan it shows more. -d is a "
+      "delimiter, and in compress it decompresses, as in gzip." },
     { "files", "A filter is written to a temporary file and renamed when it is "
                "complete, so a reader sees either the old one or the new one, "
                "and an interrupted command changes nothing." },

@@ -27,17 +27,27 @@ static const struct {
     char letter;
     const char *use;
 } gone[] = {
-    { "basket", 'c', "--min-count" }, { "basket", 'k', "--components" },
-    { "basket", 'r', "--recall" },    { "basket", 't', "-T, --threshold" },
-    { "bench", 'r', "--rounds" },     { "compress", 'd', "--decompress" },
-    { "convert", 'T', "--to" },       { "dedup", 'k', "--k" },
-    { "dedup", 'l', "--lines" },      { "digest", 'l', "--listen" },
-    { "explain", 'm', "--m" },        { "figures", 'l', "--list" },
-    { "parquet", 'c', "--column" },   { "plan", 't', "-T, --threshold" },
-    { "redis", 'H', "--host" },       { "redis", 'P', "--port" },
-    { "redis", 'u', "--user" },       { "shrink", 'b', "--bytes" },
-    { "shrink", 't', "--times" },     { "similar", 'k', "--components" },
-    { "similar", 'n', "--size" },     { "top", 'k', "--k" },
+    { "basket", 'c', "--min-count" },
+    { "basket", 'k', "--components" },
+    { "basket", 'r', "--recall" },
+    { "basket", 't', "-T, --threshold" },
+    { "bench", 'r', "--rounds" },
+    { "convert", 'T', "--to" },
+    { "dedup", 'k', "--k" },
+    { "dedup", 'l', "--lines" },
+    { "digest", 'l', "--listen" },
+    { "explain", 'm', "--m" },
+    { "figures", 'l', "--list" },
+    { "parquet", 'c', "--column" },
+    { "plan", 't', "-T, --threshold" },
+    { "redis", 'H', "--host" },
+    { "redis", 'P', "--port" },
+    { "redis", 'u', "--user" },
+    { "shrink", 'b', "--bytes" },
+    { "shrink", 't', "--times" },
+    { "similar", 'k', "--components" },
+    { "similar", 'n', "--size" },
+    { "top", 'k', "--k" },
 };
 
 /* The verb that takes an option which this one does not; NULL if none does. */
