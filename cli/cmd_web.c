@@ -3,26 +3,12 @@
  */
 #include "apps/web/web.h"
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "report/say.h"
 
 static struct web_args web_args;
 
-#ifndef BLY_MICROHTTPD
-int web_serve(const struct web_args *args)
-{
-    (void)args;
-    return fail("this bloomery was built without libmicrohttpd "
-                "(libmicrohttpd-dev) and cannot serve");
-}
-#endif
-
-static int web_run(struct list *operands)
-{
-    if (operands->n)
-        return fail("'%s' is not an option; --folder says where the files are",
-                    operands->at[0]);
-    return web_serve(&web_args);
-}
+RUNS_IN("web", web_serve, web_args)
 
 static const struct opt web_options[] = {
     { "listen", 0, OPT_TEXT, &web_args.listen, "ADDRESS:PORT",
@@ -55,5 +41,5 @@ const struct command cmd_web = {
     .reports =
         (const struct report[]){ { "when it begins", web_serving_fields, ONE },
                                  { 0 } },
-    .run = web_run,
+    .run = run_web_serve,
 };

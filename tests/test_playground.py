@@ -1,5 +1,5 @@
 """The playground and the package for JavaScript in a real Chromium, driven by Playwright: every panel's main path,
-keyboard, German, dark, a phone's width, bad files, a worker that is ended; no complaint on the console, no request
+the tour, links typed by hand, keyboard, German, dark, phones, bad files, a worker that is ended; no complaint on the console, no request
 to another server, and no more bytes than promised.
 
 BLY_PICTURES names a folder for screenshots.
@@ -20,7 +20,7 @@ from js_support import CHECKS, PACKAGE, WEB, command, environment, needs_node, n
 
 CHROMIUM = shutil.which("chromium")
 PLAYWRIGHT = "playwright-core@1.49.1"
-STORIES = re.findall(r'^await check\("(\w+)"', (ROOT / "tests" / "browser.mjs").read_text(), re.M)
+STORIES = [*re.findall(r'^await check\("(\w+)"', (ROOT / "tests" / "browser.mjs").read_text(), re.M), "tour_en", "tour_de", "phone_320", "phone_360"]
 pytestmark = [needs_package, needs_node,
               pytest.mark.skipif(CHROMIUM is None, reason="no chromium"),
               pytest.mark.skipif(not (WEB / "play.wasm").exists(), reason="build/web is not there: make web")]

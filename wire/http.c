@@ -159,7 +159,7 @@ static struct MHD_Daemon *daemon_start(struct http *s)
 
 bool http_open(struct http *s)
 {
-    s->fd = mhd_begin() ? listen_on(s->listen) : -1;
+    s->fd = listen_on(s->listen);
     if (s->fd < 0)
         return false;
     /* No thread takes these but sigwait(). */

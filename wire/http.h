@@ -7,11 +7,11 @@
 #ifndef BLY_WIRE_HTTP_H
 #define BLY_WIRE_HTTP_H
 
+#include <microhttpd.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "wire/gate.h"
-#include "io/late_microhttpd.h"
 
 struct http {
     const char *listen; /* ADDRESS:PORT, [ADDRESS]:PORT or PORT */

@@ -14,11 +14,13 @@
 #include "io/new_file.h"
 #include "report/say.h"
 
-#ifdef BLY_SODIUM
-#include "io/late_sodium.h"
-#endif
-
 #define SECURE_MAGIC "blyring"
+
+bool secure_begin(void)
+{
+    return sodium_init() >= 0 ||
+           !fail("libsodium cannot begin: the system has no random numbers");
+}
 
 bool secure_make(const char *path)
 {
@@ -39,13 +41,9 @@ bool secure_read(const char *path, struct secure_secret *out)
     *out = (struct secure_secret){ 0 };
     if (!path)
         return true;
-#ifndef BLY_SODIUM
-    return !fail("--key-file needs libsodium, with which this bloomery was not "
-                 "built; on Debian: apt-get install libsodium-dev");
-#else
     char text[2 * SECURE_SECRET + 2];
     bool open_to_all;
-    if (!sodium_begin())
+    if (!secure_begin())
         return false;
     const int fd = secret_open(path, &open_to_all);
     if (fd < 0)
@@ -64,7 +62,6 @@ bool secure_read(const char *path, struct secure_secret *out)
     if (open_to_all)
         warn("%s: others may read this secret; chmod it to 600", path);
     return true;
-#endif
 }
 
 void secure_hello(struct secure *s, const struct secure_secret *secret,
@@ -81,7 +78,6 @@ void secure_hello(struct secure *s, const struct secure_secret *secret,
     memcpy(hello + 8, s->nonce, 32);
 }
 
-#ifdef BLY_SODIUM
 static void derive(const struct secure_secret *secret, bool from_asker,
                    const struct address *server, const unsigned char *asker,
                    const unsigned char *other, unsigned char key[32])
@@ -102,7 +98,6 @@ static void derive(const struct secure_secret *secret, bool from_asker,
     put_le(text + 82, server->port, 2);
     crypto_generichash(key, 32, text, sizeof text, secret->key, SECURE_SECRET);
 }
-#endif
 
 const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
                            bool asks, const struct address *server,
@@ -116,67 +111,44 @@ const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
                : s->on         ? "its ring has no secret, and this one has"
                                : "its ring has a secret; use --key-file FILE";
     s->ready = !s->on;
-#ifdef BLY_SODIUM
     if (s->on) {
         unsigned char key[32];
         const unsigned char *const asker = asks ? s->nonce : hello + 8;
         const unsigned char *const other = asks ? hello + 8 : s->nonce;
         derive(secret, asks, server, asker, other, key);
-        stream_seal_begin(&s->out, header, key);
+        crypto_secretstream_xchacha20poly1305_init_push(&s->out, header, key);
         /* Kept until the other's header comes. */
         derive(secret, !asks, server, asker, other, s->nonce);
         explicit_bzero(key, sizeof key);
     }
-#else
-    (void)secret;
-    (void)asks;
-    (void)server;
-    (void)header;
-#endif
     return NULL;
 }
 
 bool secure_begins(struct secure *s, const unsigned char header[SECURE_HEADER])
 {
-#ifdef BLY_SODIUM
-    s->ready = stream_open_begin(&s->in, header, s->nonce) == 0;
+    s->ready = crypto_secretstream_xchacha20poly1305_init_pull(&s->in, header,
+                                                               s->nonce) == 0;
     explicit_bzero(s->nonce, sizeof s->nonce);
-#else
-    (void)header;
-#endif
     return s->ready;
 }
 
 size_t secure_seal(struct secure *s, const unsigned char *bytes, size_t n,
                    unsigned char *out)
 {
-#ifdef BLY_SODIUM
     unsigned long long sealed = 0;
-    stream_seal(&s->out, out + 4, &sealed, bytes, n, NULL, 0, 0);
+    crypto_secretstream_xchacha20poly1305_push(&s->out, out + 4, &sealed, bytes,
+                                               n, NULL, 0, 0);
     put_le(out, sealed, 4);
     return (size_t)sealed + 4;
-#else
-    (void)s;
-    memcpy(out, bytes, n);
-    return n;
-#endif
 }
 
 size_t secure_open(struct secure *s, const unsigned char *bytes, size_t n,
                    unsigned char *out)
 {
-#ifdef BLY_SODIUM
     unsigned long long opened = 0;
     unsigned char tag;
-    if (n < 17 ||
-        stream_open(&s->in, out, &opened, &tag, bytes, n, NULL, 0) != 0)
+    if (n < 17 || crypto_secretstream_xchacha20poly1305_pull(
+                      &s->in, out, &opened, &tag, bytes, n, NULL, 0) != 0)
         return 0;
     return (size_t)opened;
-#else
-    (void)s;
-    (void)bytes;
-    (void)n;
-    (void)out;
-    return 0;
-#endif
 }

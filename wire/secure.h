@@ -19,9 +19,7 @@
 
 #include "wire/address.h"
 
-#ifdef BLY_SODIUM
 #include <sodium.h>
-#endif
 
 #define SECURE_HELLO 40
 #define SECURE_SECRET 32
@@ -33,6 +31,9 @@ struct secure_secret {
     unsigned char key[SECURE_SECRET];
 };
 
+/* Let libsodium begin; false, with the reason printed. */
+bool secure_begin(void);
+
 /* The secret of a file that `bloomery node key` made, or of another with 64
  * hexadecimal digits; path NULL: none. False, with the reason printed. */
 bool secure_read(const char *path, struct secure_secret *out);
@@ -41,9 +42,7 @@ bool secure_make(const char *path);
 struct secure {
     bool on, ready;
     unsigned char nonce[32];
-#ifdef BLY_SODIUM
     crypto_secretstream_xchacha20poly1305_state out, in;
-#endif
 };
 
 /* What is said first. */

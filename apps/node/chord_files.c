@@ -35,20 +35,6 @@
  * longer than that changes nothing. */
 #define USUAL_WAIT 15000
 
-struct node_file {
-    const char *file;
-    uint64_t bytes, blocks, copies;
-};
-
-const struct field node_file_fields[] = {
-    FIELD(struct node_file, file, NONE, "its name on the ring"),
-    FIELD(struct node_file, bytes, BYTES, "its size"),
-    FIELD(struct node_file, blocks, NONE, "blocks that it is cut into"),
-    FIELD(struct node_file, copies, OPTIONAL | ZERO,
-          "of put: copies that the block with the fewest has now"),
-    { 0 },
-};
-
 /* ---------------------------------------------------------------- arguments */
 
 static bool take_params(const struct node_args *a, struct chord_params *p)

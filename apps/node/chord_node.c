@@ -298,7 +298,7 @@ static bool enqueue(struct node *n, uint64_t line, const struct frame *f)
     const bool room = q->n < NODE_QUEUE;
     if (room) {
         q->at[(q->first + q->n++) % NODE_QUEUE] = w;
-        pthread_cond_broadcast(&n->work);
+        pthread_cond_signal(&q->some); /* one thread for one question */
     }
     pthread_mutex_unlock(&n->lock);
     if (!room)
@@ -421,7 +421,7 @@ static void *worker(struct node *n, struct work_queue *q)
     pthread_mutex_lock(&n->lock);
     while (!n->ends) {
         if (!q->n) {
-            pthread_cond_wait(&n->work, &n->lock);
+            pthread_cond_wait(&q->some, &n->lock);
             continue;
         }
         struct work w = q->at[q->first];
@@ -443,7 +443,10 @@ static void *worker(struct node *n, struct work_queue *q)
             d->next = n->done;
             n->done = d;
         }
+        /* Not with the lock, which the loop takes at once. */
+        pthread_mutex_unlock(&n->lock);
         runtime_wake(n->runtime);
+        pthread_mutex_lock(&n->lock);
     }
     pthread_mutex_unlock(&n->lock);
     client_free(c);
@@ -503,7 +506,8 @@ static void end_threads(struct node *n)
 {
     pthread_mutex_lock(&n->lock);
     n->ends = true;
-    pthread_cond_broadcast(&n->work);
+    pthread_cond_broadcast(&n->front.some);
+    pthread_cond_broadcast(&n->back.some);
     pthread_cond_broadcast(&n->kept);
     pthread_mutex_unlock(&n->lock);
     for (size_t i = 0; i < n->nthreads; i++)
@@ -557,7 +561,8 @@ int node_run(const struct node_spec *spec)
                                    .dead_most = 600 * spec->period };
     n->walks = calloc(spec->vnodes * n->ring.walks, sizeof *n->walks);
     pthread_mutex_init(&n->lock, NULL);
-    pthread_cond_init(&n->work, NULL);
+    pthread_cond_init(&n->front.some, NULL);
+    pthread_cond_init(&n->back.some, NULL);
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);

@@ -47,6 +47,7 @@ struct work {
 struct work_queue {
     struct work at[NODE_QUEUE];
     size_t n, first;
+    pthread_cond_t some;
 };
 
 struct done {
@@ -81,7 +82,7 @@ struct node {
 
     /* Shared with workers. */
     pthread_mutex_t lock;
-    pthread_cond_t work, kept;
+    pthread_cond_t kept;
     struct node_view views[NODE_VNODES];
     struct descriptor known[NODE_VNODES * (CHORD_MOST_SUCC + 2)];
     size_t nknown;

@@ -11,19 +11,11 @@
 #include <poll.h>
 #include <time.h>
 
-#include "apps/traffic/late_pcap.h"
+#include <pcap/pcap.h>
+
 #include "apps/traffic/pcap_file.h"
 #include "io/source.h"
 #include "report/say.h"
-
-struct pcap_calls pcap_calls;
-
-bool pcap_begin(void)
-{
-    static const char *const names[] = { PCAP_CALLS(LATE_NAME) };
-    return late_load("libpcap.so.0.8", "libpcap0.8", names,
-                     sizeof names / sizeof names[0], &pcap_calls);
-}
 
 #define LIVE_SNAP 65535
 #define LIVE_BUFFER (16 << 20) /* bytes that wait in the kernel, at most */
@@ -50,8 +42,6 @@ static bool live_start(pcap_t *p, const char *name)
 static bool live_open(const char *name, struct capture *c)
 {
     char error[PCAP_ERRBUF_SIZE] = "";
-    if (!pcap_begin())
-        return false;
     c->handle = pcap_create(name, error);
     if (!c->handle)
         return !fail("%s: %s", name, error);

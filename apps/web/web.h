@@ -5,6 +5,7 @@
 #define BLY_APPS_WEB_H
 
 #include "report/fields.h"
+#include "report/words.h"
 
 struct web_args {
     const char *listen, *folder;
@@ -12,7 +13,7 @@ struct web_args {
 };
 
 /* Serve until SIGINT or SIGTERM: YES, or TROUBLE with the reason printed. */
-int web_serve(const struct web_args *args);
+int web_serve(const struct web_args *args, const struct list *operands);
 
 /* What it tells when it begins. */
 struct web_serving {

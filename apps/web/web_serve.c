@@ -140,7 +140,8 @@ static bool read_folder(struct web_server *s)
  * where make install puts it. */
 static bool find_folder(struct web_server *s)
 {
-    static const char *const places[] = { "web", "../share/bloomery/web" };
+    static const char *const places[] = { "web", "../share/bloomery/web",
+                                          "../../share/bloomery/web" };
     char self[3000], path[4096];
     if (s->args->folder) {
         snprintf(s->folder, sizeof s->folder, "%s", s->args->folder);
@@ -210,8 +211,11 @@ static void web_started(void *ctx, const char *base, uint64_t port)
         web_tell_serving(s->args, &told);
 }
 
-int web_serve(const struct web_args *args)
+int web_serve(const struct web_args *args, const struct list *operands)
 {
+    if (operands->n)
+        return fail("'%s' is not an option; --folder says where the files are",
+                    operands->at[0]);
     struct web_server *const s = calloc(1, sizeof *s);
     struct http service = {
         .listen = args->listen ? args->listen : "127.0.0.1:8081",

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/prompt.h"
-#include "cli/prompt_edit.h"
+#include "apps/shell/prompt.h"
+#include "apps/shell/prompt_edit.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -140,7 +140,7 @@ void prompt_open(const char *text, prompt_completes *completes, bool private)
     if (!term || !term[0] || strcmp(term, "dumb") == 0)
         return;
     set_characters();
-    prompt.edits = edit_open(text, completes);
+    prompt.edits = edit_open && edit_open(text, completes);
     prompt.history = private ? NULL : history_path();
     if (prompt.edits && prompt.history)
         history_read();

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/prompt.h"
+#include "apps/shell/prompt.h"
 
 void words_free(struct list *words)
 {

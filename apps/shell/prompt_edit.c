@@ -17,29 +17,11 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "cli/prompt_edit.h"
-#include "io/late.h"
-#include "report/say.h"
-#include "report/show.h"
-
-#ifdef BLY_LIBEDIT
 #include <histedit.h>
 
-#define EDIT_CALLS(X) \
-    X(el_init)        \
-    X(el_end)         \
-    X(el_gets)        \
-    X(el_set)         \
-    X(el_line)        \
-    X(el_insertstr)   \
-    X(el_source)      \
-    X(history_init)   \
-    X(history_end)    \
-    X(history)
-
-static struct {
-    EDIT_CALLS(LATE_MEMBER)
-} calls;
+#include "apps/shell/prompt_edit.h"
+#include "report/say.h"
+#include "report/show.h"
 
 static struct {
     EditLine *el;
@@ -156,9 +138,9 @@ static void insert(EditLine *el, const char *text, size_t n)
     for (size_t i = 0; i < n; i++) {
         const char one[] = { '\\', text[i], '\0' };
         if (strchr(" \t'\"\\", text[i]))
-            calls.late_el_insertstr(el, one);
+            el_insertstr(el, one);
         else
-            calls.late_el_insertstr(el, one + 1);
+            el_insertstr(el, one + 1);
     }
 }
 
@@ -185,7 +167,7 @@ static void list_found(const struct found *f)
 static unsigned char tab_pressed(EditLine *el, int key)
 {
     (void)key;
-    const LineInfo *const line = calls.late_el_line(el);
+    const LineInfo *const line = el_line(el);
     char *const before =
         strndup(line->buffer, (size_t)(line->cursor - line->buffer));
     struct list words = { 0 };
@@ -217,7 +199,7 @@ static unsigned char tab_pressed(EditLine *el, int key)
         result = CC_REFRESH;
     }
     if (f.n == 1 && !strchr("=/", f.at[0][strlen(f.at[0]) - 1])) {
-        calls.late_el_insertstr(el, " ");
+        el_insertstr(el, " ");
         result = CC_REFRESH;
     } else if (f.n > 1 && common <= typed_n) {
         list_found(&f);
@@ -252,7 +234,7 @@ static int next_byte(EditLine *el, char *byte)
             errno = EINTR;
             return -1;
         }
-        calls.late_el_set(el, EL_REFRESH);
+        el_set(el, EL_REFRESH);
     }
 }
 
@@ -274,15 +256,8 @@ static int next_char(EditLine *el, wchar_t *c)
 
 bool edit_open(const char *prompt, prompt_completes *completes)
 {
-    static const char *const names[] = { EDIT_CALLS(LATE_NAME) };
-    if (!late_find("libedit.so.2", names, sizeof names / sizeof names[0],
-                   &calls)) {
-        note("libedit is not here, so lines cannot be edited; apt install "
-             "libedit2 mends that");
-        return false;
-    }
-    edit.el = calls.late_el_init("bloomery", stdin, stdout, stderr);
-    edit.history = calls.late_history_init();
+    edit.el = el_init("bloomery", stdin, stdout, stderr);
+    edit.history = history_init();
     if (!edit.el || !edit.history) {
         edit_close();
         return false;
@@ -290,17 +265,16 @@ bool edit_open(const char *prompt, prompt_completes *completes)
     HistEvent event;
     edit.prompt = prompt;
     edit.completes = completes;
-    calls.late_history(edit.history, &event, H_SETSIZE, 1000);
-    calls.late_el_set(edit.el, EL_PROMPT, edit_prompt);
-    calls.late_el_set(edit.el, EL_SIGNAL, 1);
-    calls.late_el_set(edit.el, EL_GETCFN, next_char);
-    calls.late_el_set(edit.el, EL_EDITOR, "emacs");
-    calls.late_el_set(edit.el, EL_HIST, calls.late_history, edit.history);
-    calls.late_el_set(edit.el, EL_ADDFN, "complete", "complete the word",
-                      tab_pressed);
-    calls.late_el_set(edit.el, EL_BIND, "^I", "complete", NULL);
-    calls.late_el_set(edit.el, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    calls.late_el_source(edit.el, NULL); /* ~/.editrc has the last word */
+    history(edit.history, &event, H_SETSIZE, 1000);
+    el_set(edit.el, EL_PROMPT, edit_prompt);
+    el_set(edit.el, EL_SIGNAL, 1);
+    el_set(edit.el, EL_GETCFN, next_char);
+    el_set(edit.el, EL_EDITOR, "emacs");
+    el_set(edit.el, EL_HIST, history, edit.history);
+    el_set(edit.el, EL_ADDFN, "complete", "complete the word", tab_pressed);
+    el_set(edit.el, EL_BIND, "^I", "complete", NULL);
+    el_set(edit.el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    el_source(edit.el, NULL); /* ~/.editrc has the last word */
     return true;
 }
 
@@ -325,7 +299,7 @@ char *edit_line(size_t *n, int *failed)
     sigprocmask(SIG_BLOCK, &interrupts, &edit.outside);
     take_terminal();
     errno = 0;
-    const char *const line = calls.late_el_gets(edit.el, &len);
+    const char *const line = el_gets(edit.el, &len);
     const int why = errno;
     sigprocmask(SIG_SETMASK, &edit.outside, NULL);
     errno = why;
@@ -351,44 +325,17 @@ void edit_remember(const char *line)
 {
     HistEvent event;
     if (edit.history)
-        calls.late_history(edit.history, &event, H_ENTER, line);
+        history(edit.history, &event, H_ENTER, line);
 }
 
 void edit_close(void)
 {
     if (edit.history)
-        calls.late_history_end(edit.history);
+        history_end(edit.history);
     if (edit.el)
-        calls.late_el_end(edit.el);
+        el_end(edit.el);
     free(edit.line);
     edit.line = NULL;
     edit.el = NULL;
     edit.history = NULL;
 }
-
-#else /* built without libedit's header: lines are plain */
-
-bool edit_open(const char *prompt, prompt_completes *completes)
-{
-    (void)prompt;
-    (void)completes;
-    return false;
-}
-
-char *edit_line(size_t *n, int *failed)
-{
-    *n = 0;
-    *failed = ENOSYS;
-    return NULL;
-}
-
-void edit_remember(const char *line)
-{
-    (void)line;
-}
-
-void edit_close(void)
-{
-}
-
-#endif

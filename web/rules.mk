@@ -1,0 +1,14 @@
+# The playground: the package's C, and what it shows of the workbench and of rings.
+PLAY_SRC := $(sort $(wildcard web/*.c)) $(addprefix workbench/,expression.c explain.c ring_model.c) \
+    $(addprefix chord/,chord.c chord_walk.c chord_join.c)
+$(B)/web/play.wasm: $(patsubst %.c,$(B)/wasm/plain/%.o,src/kinds/table.c $(WASM_SRC) $(PLAY_SRC)) \
+    $(B)/wasm/plain/libbloomery.a
+-include $(PLAY_SRC:%.c=$(B)/wasm/plain/%.d)
+WEB_FILES := $(filter-out %.c %.h %.mk,$(wildcard web/*))
+WEB_MADE  := $(B)/web/play.wasm $(B)/web/bloomery.js $(WEB_FILES:%=$(B)/%)
+.PHONY: web
+web: $(if $(WASM),$(WEB_MADE)) ## the playground, as static files in build/web; bloomery web serves it
+	$(if $(WASM),,@echo "  SKIP  the playground: $(WASM_LACKS)")
+$(WEB_FILES:%=$(B)/%): $(B)/%: %
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
