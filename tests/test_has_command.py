@@ -192,7 +192,7 @@ def test_options_that_contradict_each_other(trouble, folder):
             ("--color", "blue"): "auto, always or never"}
     for options, words in says.items():
         trouble("has", folder / "f.bly", *options, says=words)
-    trouble("has", "-r", says="which filter")
+    trouble("has", "-r", says="no filter is given")
 
 
 def test_a_full_disk(folder):
