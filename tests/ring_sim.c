@@ -37,6 +37,7 @@
 #include "chord/chord_client.h"
 #include "apps/node/names.h"
 #include "apps/node/names_client.h"
+#include "base/random.h"
 
 #define PROCESSES 6 /* a client may know eight */
 #define COPIES 3
@@ -137,10 +138,7 @@ static bool clients_end;
 
 static uint64_t draw(uint64_t n)
 {
-    uint64_t x = chance += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ x >> 31) % n;
+    return random_next(&chance) % n;
 }
 
 static void *must(void *p)
@@ -935,7 +933,7 @@ static bool tasks_of_clients(void)
 
 static void run_seed(uint64_t steps)
 {
-    chance = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    chance = seed * RANDOM_STEP + 1;
     now = requests = values = 0;
     noperations = nbag = 0;
     faults = unreadable = 0;

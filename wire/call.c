@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/grow.h"
 #include "wire/runtime.h"
 #include "base/byte_order.h"
 
@@ -34,7 +36,7 @@ static void line_drop(struct call_line *l)
 static bool wait_for(struct caller *c, int fd, short events, uint64_t until)
 {
     for (;;) {
-        const uint64_t now = runtime_now();
+        const uint64_t now = clock_ms();
         struct pollfd p = { .fd = fd, .events = events };
         const int n = now < until ? poll(&p, 1, (int)(until - now)) : 0;
         if (n > 0)
@@ -153,14 +155,7 @@ static struct call_line *call_line(struct caller *c, const struct address *to,
 static bool call_room(struct caller *c, unsigned char **at, size_t *room,
                       size_t n)
 {
-    if (n <= *room)
-        return true;
-    unsigned char *const more = realloc(*at, n);
-    if (!more)
-        return call_why(c, "no memory for an answer", 0);
-    *at = more;
-    *room = n;
-    return true;
+    return GROW(at, room, n) || call_why(c, "no memory for an answer", 0);
 }
 
 /* The next frame of the line. */
@@ -197,7 +192,7 @@ static bool line_send(struct caller *c, struct call_line *l,
 {
     const unsigned char *bytes = body->at;
     size_t n = body->n;
-    l->since = runtime_now();
+    l->since = clock_ms();
     if (l->secure.on) {
         if (!call_room(c, &c->sealed, &c->room_sealed, n + SECURE_MORE))
             return false;
@@ -246,7 +241,7 @@ bool call_send(struct caller *c, const struct address *to, uint8_t type,
     const struct frame f = { .type = type,
                              .request = ++c->request,
                              .ring = c->ring };
-    const uint64_t until = runtime_now() + c->timeout;
+    const uint64_t until = clock_ms() + c->timeout;
     c->late = false;
     if (!blob_frame(body, &f))
         return call_why(c, "no memory for a question", 0);
@@ -263,7 +258,7 @@ bool call_send(struct caller *c, const struct address *to, uint8_t type,
 bool call_take(struct caller *c, const struct address *to, uint32_t request,
                struct frame *answer)
 {
-    const uint64_t until = runtime_now() + c->timeout;
+    const uint64_t until = clock_ms() + c->timeout;
     c->late = false;
     if (!is_kept(c, to))
         return call_why(c, "connection lost", 0);
@@ -282,14 +277,14 @@ bool call_ask(struct caller *c, const struct address *to, uint8_t type,
     const struct frame f = { .type = type,
                              .request = ++c->request,
                              .ring = c->ring };
-    const uint64_t until = runtime_now() + c->timeout;
+    const uint64_t until = clock_ms() + c->timeout;
     if (!blob_frame(body, &f))
         return call_why(c, "no memory for a question", 0);
     const bool kept = is_kept(c, to);
     if (call_once(c, to, body, f.request, answer, until))
         return true;
     /* One that was kept open may have been closed since. */
-    return kept && runtime_now() < until &&
+    return kept && clock_ms() < until &&
            call_once(c, to, body, f.request, answer, until);
 }
 

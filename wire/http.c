@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "report/say.h"
 
 /* A header that is longer is answered 431. */
@@ -167,7 +168,7 @@ bool http_open(struct http *s)
     sigaddset(&s->ends, SIGINT);
     sigaddset(&s->ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &s->ends, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     return true;
 }
 

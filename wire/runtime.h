@@ -79,9 +79,6 @@ void runtime_stop(struct runtime *rt);
 /* False, with the reason printed, if it could not go on. */
 bool runtime_run(struct runtime *rt);
 
-/* Milliseconds of a clock that nobody sets. */
-uint64_t runtime_now(void);
-
 struct runtime_counts {
     uint64_t connections, asked, answered, silent, refused, bytes_in, bytes_out,
         bad;

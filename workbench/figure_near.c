@@ -9,6 +9,7 @@
 
 #include <bloomery/sketch.h>
 
+#include "base/random.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -38,7 +39,7 @@ static void near_draw(struct near_pair *p, unsigned m, unsigned both,
     uint64_t x[2][NEAR_MOST];
     size_t n[2] = { 0, 0 };
     for (unsigned i = 0; i < m; i++) {
-        const uint64_t h = figure_random(random);
+        const uint64_t h = random_next(random);
         for (unsigned side = 0; side < 2; side++)
             if (i < both || i % 2 == side)
                 x[side][n[side]++] = h;

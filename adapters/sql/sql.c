@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L /* strtok_r() */
 #include "adapters/sql/sql_inside.h"
+#include "base/grow.h"
 #include "io/utf8.h"
 
 #include <stdarg.h>
@@ -209,15 +210,9 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *t,
     char piece[512];
     const int n = vsnprintf(piece, sizeof piece, format, ap);
     va_end(ap);
-    if (t->len + (size_t)n + 1 > t->room) {
-        const size_t room = 2 * (t->len + (size_t)n + 1);
-        char *const more = t->broken ? NULL : realloc(t->at, room);
-        if (!more) {
-            t->broken = true; /* and stays so: what follows would be a hole */
-            return;
-        }
-        t->at = more;
-        t->room = room;
+    if (t->broken || !GROW(&t->at, &t->room, t->len + (size_t)n + 1)) {
+        t->broken = true; /* and stays so: what follows would be a hole */
+        return;
     }
     memcpy(t->at + t->len, piece, (size_t)n + 1);
     t->len += (size_t)n;

@@ -17,7 +17,7 @@
  */
 #include "apps/dedup/crowd.h"
 
-#include "base/table.h"
+#include "base/lookup.h"
 
 static uint32_t tag_of(uint32_t position, uint32_t value)
 {

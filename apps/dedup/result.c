@@ -13,19 +13,14 @@
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
+#include "base/search.h"
 
 /* The file that a document is a line of. */
 static const struct input_file *file_of(const struct input *in, uint64_t line)
 {
-    size_t from = 0, to = in->nfiles;
-    while (to - from > 1) {
-        const size_t mid = from + (to - from) / 2;
-        if (in->files[mid].first <= line)
-            from = mid;
-        else
-            to = mid;
-    }
-    return &in->files[from];
+    size_t behind;
+    LOWER_BOUND(behind, in->nfiles, in->files[behind].first <= line);
+    return &in->files[behind ? behind - 1 : 0];
 }
 
 size_t dedup_id(const struct dedup_docs *docs, uint32_t doc, char *buf,

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,6 +20,7 @@
 #include "apps/join/join_state.h"
 #include "apps/join/wire.h"
 #include "base/byte_order.h"
+#include "base/spawn.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/varint.h"
@@ -94,22 +94,12 @@ static void *write_request(void *arg)
 static bool remote_start(struct remote *r)
 {
     const char *const command = r->j->args->remote;
-    char *const argv[] = { "sh", "-c", (char *)(uintptr_t)command, NULL };
     int in[2], out[2] = { -1, -1 };
-    posix_spawn_file_actions_t how;
     if (pipe2(in, O_CLOEXEC))
         return !fail("no pipe: %s", strerror(errno));
     int error = pipe2(out, O_CLOEXEC) ? errno : 0;
-    if (!error) {
-        error = posix_spawn_file_actions_init(&how);
-        if (!error) {
-            posix_spawn_file_actions_adddup2(&how, in[0], STDIN_FILENO);
-            posix_spawn_file_actions_adddup2(&how, out[1], STDOUT_FILENO);
-            error =
-                posix_spawn(&r->child, "/bin/sh", &how, NULL, argv, environ);
-            posix_spawn_file_actions_destroy(&how);
-        }
-    }
+    if (!error)
+        error = spawn_shell(command, in[0], out[1], &r->child);
     close(in[0]);
     if (out[1] >= 0)
         close(out[1]);

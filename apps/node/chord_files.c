@@ -23,6 +23,8 @@
 #include "apps/node/chord_node.h"
 #include "apps/node/names_client.h"
 #include "base/byte_order.h"
+#include "base/clock.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "io/digests.h"
 #include "report/out.h"
@@ -189,7 +191,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
                                           : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_path(path, errno);
-    const uint64_t began = runtime_now();
+    const uint64_t began = clock_ms();
     c->reclaim = 0;
     int status = put_blocks(c, fd, path, &digests, out);
     close(fd);
@@ -207,7 +209,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
         else if (client_write_name(c, &r, manifest.at, false, &copies,
                                    &unknown))
             status = not_written(c, name, unknown);
-        else if (c->reclaim && runtime_now() - began > c->reclaim / 2)
+        else if (c->reclaim && clock_ms() - began > c->reclaim / 2)
             status = blocks_again(c, name, &digests);
         if (!out->copies || (copies && copies < out->copies))
             out->copies = copies;
@@ -438,14 +440,8 @@ static void listing_empty(struct listing *l)
 
 static bool listing_add(struct listing *l)
 {
-    if (l->n == l->room) {
-        const size_t room = 2 * l->room + 64;
-        struct node_file *const more = realloc(l->files, room * sizeof *more);
-        if (!more)
-            return false;
-        l->files = more;
-        l->room = room;
-    }
+    if (!GROW(&l->files, &l->room, l->n + 1))
+        return false;
     const char *const name = strdup(l->m.name);
     if (!name)
         return false;

@@ -16,6 +16,7 @@
 
 #include "apps/seal/seal_args.h"
 #include "apps/seal/zindex.h"
+#include "base/lookup.h"
 #include "io/input.h"
 #include "io/text_words.h"
 #include "report/words.h"
@@ -57,8 +58,9 @@ void seal_blind(unsigned char *bits, uint64_t m, unsigned r, uint64_t n);
 
 /* A set of words, by 64 bits of their trapdoors. */
 struct word_set {
-    uint64_t *slots;
+    uint64_t *at;
     size_t n, room;
+    struct lookup by_word;
 };
 bool word_set_add(struct word_set *s, uint64_t x,
                   bool *fresh); /* false: memory */
@@ -109,7 +111,7 @@ struct sealed_index {
     unsigned r;
     double fpr;
     struct entry *entries;
-    size_t n;
+    size_t n, room;
 };
 
 /* Read the index of an archive; *found is false, and it is empty, where there

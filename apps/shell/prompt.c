@@ -22,6 +22,7 @@
 
 #include "apps/shell/prompt.h"
 #include "apps/shell/prompt_edit.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -135,8 +136,7 @@ void prompt_open(const char *text, prompt_completes *completes, bool private)
     prompt.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (!prompt.terminal)
         return;
-    const struct sigaction quietly = { .sa_handler = interrupted };
-    sigaction(SIGINT, &quietly, NULL); /* without SA_RESTART */
+    signals_on(SIGINT, interrupted);
     if (!term || !term[0] || strcmp(term, "dumb") == 0)
         return;
     set_characters();

@@ -20,6 +20,7 @@
 #include <histedit.h>
 
 #include "apps/shell/prompt_edit.h"
+#include "base/grow.h"
 #include "report/say.h"
 #include "report/show.h"
 
@@ -37,16 +38,14 @@ static struct {
 /* Sorted or not, they are few. */
 struct found {
     char **at;
-    size_t n;
+    size_t n, room;
 };
 
 static void found_add(struct found *f, const char *word, size_t n,
                       const char *end)
 {
-    char **const more = realloc(f->at, (f->n + 1) * sizeof *more);
-    if (!more)
+    if (!GROW(&f->at, &f->room, f->n + 1))
         return;
-    f->at = more;
     if (asprintf(&f->at[f->n], "%.*s%s", (int)n, word, end) >= 0)
         f->n++;
 }

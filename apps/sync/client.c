@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define FIRST_SYMBOLS 32
 #define SYMBOL_BYTES 14   /* of 8 bytes, 4 of check, and a count */
 #define LEAF_BITS 8       /* of a filter, per element */
@@ -339,14 +341,8 @@ bool client_parts(struct sync_client *c, enum sync_type type, const void *how,
 
 static bool add_element(uint64_t **to, size_t *n, size_t *room, uint64_t e)
 {
-    if (*n == *room) {
-        const size_t more = *room ? 2 * *room : 256;
-        uint64_t *const at = realloc(*to, more * sizeof *at);
-        if (!at)
-            return false;
-        *to = at;
-        *room = more;
-    }
+    if (!GROW(to, room, *n + 1))
+        return false;
     (*to)[(*n)++] = e;
     return true;
 }

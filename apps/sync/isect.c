@@ -34,12 +34,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/sync/sync_line.h"
 #include "apps/sync/sync_server.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -324,7 +324,7 @@ int isect(const struct isect_args *args, const struct list *operands)
     struct part *const parts = calloc(operands->n, sizeof *parts);
     if (!parts)
         return fail("out of memory");
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     size_t n = 0;
     for (; ok && n < operands->n; n++) {
         ok = part_open(&parts[n], args, secret, operands->at[n]);

@@ -15,13 +15,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/spawn.h"
 #include "wire/address.h"
 #include "wire/gate.h"
 #include "report/say.h"
@@ -172,18 +172,10 @@ bool wire_connect(struct wire_line *w, const char *where)
 
 bool wire_spawn(struct wire_line *w, const char *command)
 {
-    char *const argv[] = { "sh", "-c", (char *)(uintptr_t)command, NULL };
     int ends[2];
-    posix_spawn_file_actions_t how;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
         return !fail("no pipe: %s", strerror(errno));
-    int error = posix_spawn_file_actions_init(&how);
-    if (!error) {
-        posix_spawn_file_actions_adddup2(&how, ends[1], STDIN_FILENO);
-        posix_spawn_file_actions_adddup2(&how, ends[1], STDOUT_FILENO);
-        error = posix_spawn(&w->child, "/bin/sh", &how, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&how);
-    }
+    const int error = spawn_shell(command, ends[1], ends[1], &w->child);
     close(ends[1]);
     w->in = w->out = ends[0];
     if (error)

@@ -5,16 +5,16 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "apps/sync/sync_line.h"
 #include "apps/sync/sync_server.h"
 #include "apps/sync/sync.h"
+#include "base/clock.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "report/say.h"
 #include "report/show.h"
@@ -79,13 +79,6 @@ static const char sync_text[] =
     "in all {sent} sent, {received} received, {rounds} rounds\n";
 
 /* ----------------------------------------------------------------- one side */
-
-static double clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static bool access_missing(const char *path)
 {
@@ -165,7 +158,7 @@ static int tell(struct sync_client *c, const struct sync_args *args,
         r->compared = r->sent + r->received;
     count_plain(c);
     r->saved = r->compared ? (double)r->plain / (double)r->compared : NAN;
-    r->seconds = clock_now() - start;
+    r->seconds = clock_seconds() - start;
     FILE *const to = c->shows && !args->json ? stderr : stdout;
     if (c->dry_run) /* nothing came or went */
         r->taken = r->given = r->taken_bytes = r->given_bytes = 0;
@@ -299,7 +292,7 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
         if (!command)
             return TROUBLE;
     }
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     /* A server gives a greeting no more time than any message, and does not
      * read its own set before: this side is read first. A command that is
      * started reads its set side by side with this one. */
@@ -325,7 +318,7 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
 static int sync_with(const struct sync_args *args, const struct list *operands,
                      const char *verb, bool take, bool give)
 {
-    const double start = clock_now();
+    const double start = clock_seconds();
     const bool compares = !strcmp(verb, "compare");
     struct sync_set mine;
     struct sync_client c = { .set = &mine,

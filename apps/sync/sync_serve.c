@@ -17,7 +17,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/signals.h"
 #include "wire/address.h"
 #include "apps/sync/sync_line.h"
 #include "apps/sync/sync_server.h"
@@ -40,7 +41,7 @@
 #define SERVE_LET_IN 4  /* times as many as are served */
 #define SERVE_FILES 48  /* descriptors that are kept for reading the path */
 #define SERVE_HELLO 256 /* bytes of a greeting, at most */
-#define SERVE_TICK 100000000 /* ns between two looks at who is silent */
+#define SERVE_TICK 100  /* ms between two looks at who is silent */
 
 struct serving_at {
     const char *path, *address;
@@ -96,12 +97,8 @@ static void visitor_enter(struct visitor *v)
     pthread_mutex_lock(&s->lock);
     v->waits = 0; /* from here on it is the one that waits */
     while (s->inside >= most) {
-        struct timespec until;
         cut_silent(s);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += SERVE_TICK;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        const struct timespec until = clock_day_after(SERVE_TICK);
         pthread_cond_timedwait(&s->left, &s->lock, &until);
     }
     s->inside++;
@@ -343,7 +340,7 @@ int sync_serve(const struct sync_args *args, struct list *operands)
     s.secret = secret_read(args->key_file, &ok);
     if (!ok)
         return TROUBLE;
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     if (args->standard) {
         struct wire_line w = { .in = STDIN_FILENO,
                                .out = STDOUT_FILENO,

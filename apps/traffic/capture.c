@@ -9,11 +9,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <time.h>
 
 #include <pcap/pcap.h>
 
 #include "apps/traffic/pcap_file.h"
+#include "base/clock.h"
 #include "io/source.h"
 #include "report/say.h"
 
@@ -55,20 +55,13 @@ static bool live_open(const char *name, struct capture *c)
                  name, link ? link : "unknown", c->link);
 }
 
-static int64_t live_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static enum captured live_next(struct capture *c, struct frame *f)
 {
     struct pcap_pkthdr *header;
     const unsigned char *bytes;
     /* The clock is read before asking. Behind the answer it would say when this
      * process ran again, and packets may have come by then. */
-    const int64_t now = c->idle ? live_clock() : 0;
+    const int64_t now = c->idle ? clock_day_ns() : 0;
     switch (pcap_next_ex(c->handle, &header, &bytes)) {
     case 1:
         f->ns = (int64_t)header->ts.tv_sec * 1000000000 + header->ts.tv_usec;

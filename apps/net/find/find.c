@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include "apps/net/find/find.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "apps/net/seek.h"
 #include "chord/chord_client.h"
+#include "base/signals.h"
 #include "report/out.h"
 #include "report/say.h"
 
@@ -352,7 +352,7 @@ int net_find(const struct find_args *args, const struct list *tags)
     struct find_run *const r = calloc(1, sizeof *r);
     if (!r)
         return fail("no memory");
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     const int status =
         take_tags(tags, 0, &r->wanted) && find_open(r, args, &args->at)
             ? find_all(r)
@@ -362,14 +362,6 @@ int net_find(const struct find_args *args, const struct list *tags)
 }
 
 /* --------------------------------------------------------------- announcing */
-
-static volatile sig_atomic_t announce_ends;
-
-static void announce_signal(int signal)
-{
-    (void)signal;
-    announce_ends = 1;
-}
 
 static bool announce_to(struct find_run *r, struct caller *c,
                         const struct address *at, bool there)
@@ -405,23 +397,21 @@ static int announce_run(struct find_run *r)
 {
     const struct find_args *const args = r->args;
     const uint64_t ttl = args->ttl ? args->ttl : USUAL_TTL;
-    const struct sigaction ends = { .sa_handler = announce_signal };
     bool silent = false;
     if (!announce_all(r, true))
         return fail("%s could not be announced: %s", r->wanted.name,
                     r->call.why);
     if (args->once)
         return YES;
-    sigaction(SIGTERM, &ends, NULL);
-    sigaction(SIGINT, &ends, NULL);
+    signals_watch(NULL);
     note("%s is announced", r->wanted.name);
-    while (!announce_ends) {
+    while (!signals_told()) {
         /* Two of three may be lost. */
         const uint64_t ms = 1000 * ttl / 3;
         const struct timespec wait = { (time_t)(ms / 1000),
                                        (long)(ms % 1000) * 1000000 };
         nanosleep(&wait, NULL);
-        if (announce_ends)
+        if (signals_told())
             break;
         const bool told = announce_all(r, true) > 0;
         if (!told && !silent)
@@ -439,7 +429,7 @@ int net_announce(const struct find_args *args, const struct list *words)
     int status = TROUBLE;
     if (!r)
         return fail("no memory");
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     if (!service_text(r->wanted.name, words->at[0], strlen(words->at[0])) ||
         !service_text(r->wanted.where, where, strlen(where)))
         fail("a name and a place have 1 to %d printable bytes", SERVICE_TEXT);

@@ -1,5 +1,5 @@
 /*
- * table.h - from keys to the numbers of rows
+ * lookup.h - from keys to the numbers of rows
  *
  * Rows are the caller's: an array with the keys in it. The table has the number
  * of each and 32 bits of its key's hash, so that it grows without asking for
@@ -7,29 +7,29 @@
  * addressing, at most half full.
  *
  *     const uint64_t hash = table_hash(name, n);
- *     TABLE_EACH(&t, hash, row)
+ *     LOOKUP_EACH(&t, hash, row)
  *         if (is_named(&rows[row], name, n))
  *             return row;
  *     ... rows[nrows] = ...
- *     return table_add(&t, hash, nrows);
+ *     return lookup_add(&t, hash, nrows);
  */
-#ifndef BLY_BASE_TABLE_H
-#define BLY_BASE_TABLE_H
+#ifndef BLY_BASE_LOOKUP_H
+#define BLY_BASE_LOOKUP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define TABLE_NONE UINT32_MAX
+#define LOOKUP_NONE UINT32_MAX
 
-struct table_slot {
+struct lookup_slot {
     uint32_t tag;
     uint32_t row; /* and one; 0: free */
 };
 
 /* Zero is empty. */
-struct table {
-    struct table_slot *slots;
+struct lookup {
+    struct lookup_slot *slots;
     size_t nslots, n; /* a power of two; rows */
 };
 
@@ -39,32 +39,32 @@ struct table {
  * must not depend on it. */
 uint64_t table_hash(const void *key, size_t n);
 
-/* The row after *step that may have a key of this hash, or TABLE_NONE. */
-static inline uint32_t table_next(const struct table *t, uint64_t hash,
-                                  size_t *step)
+/* The row after *step that may have a key of this hash, or LOOKUP_NONE. */
+static inline uint32_t lookup_next(const struct lookup *t, uint64_t hash,
+                                   size_t *step)
 {
     while (t->nslots) {
-        const struct table_slot *const s =
+        const struct lookup_slot *const s =
             &t->slots[((uint32_t)hash + (*step)++) & (t->nslots - 1)];
         if (!s->row || s->tag == (uint32_t)hash)
-            return s->row - 1; /* of a free one: TABLE_NONE */
+            return s->row - 1; /* of a free one: LOOKUP_NONE */
     }
-    return TABLE_NONE;
+    return LOOKUP_NONE;
 }
 
 /* `row` goes through the rows that may have a key of this hash. */
-#define TABLE_EACH(t, hash, row)     \
+#define LOOKUP_EACH(t, hash, row)    \
     for (size_t row##_step = 0, row; \
-         (row = table_next((t), (hash), &row##_step)) != TABLE_NONE;)
+         (row = lookup_next((t), (hash), &row##_step)) != LOOKUP_NONE;)
 
 /* Add a row whose key is not there. False: no memory, or more than 2^31 rows;
  * the table is as it was. */
-bool table_add(struct table *t, uint64_t hash, size_t row);
+bool lookup_add(struct lookup *t, uint64_t hash, size_t row);
 
 /* See to it that n rows fit, so that adding them cannot fail. */
-bool table_fit(struct table *t, size_t n);
+bool lookup_fit(struct lookup *t, size_t n);
 
-void table_empty(struct table *t); /* and keep its memory */
-void table_free(struct table *t);
+void lookup_empty(struct lookup *t); /* and keep its memory */
+void lookup_free(struct lookup *t);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * table.c - from keys to the numbers of rows
+ * lookup.c - from keys to the numbers of rows
  */
-#include "base/table.h"
+#include "base/lookup.h"
 
 #include <bloomery.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ uint64_t table_hash(const void *key, size_t n)
     return bly_hash(&table_hasher, key, n);
 }
 
-static void slot_put(struct table *t, struct table_slot s)
+static void slot_put(struct lookup *t, struct lookup_slot s)
 {
     size_t at = s.tag & (t->nslots - 1);
     while (t->slots[at].row)
@@ -36,9 +36,9 @@ static void slot_put(struct table *t, struct table_slot s)
     t->slots[at] = s;
 }
 
-bool table_fit(struct table *t, size_t n)
+bool lookup_fit(struct lookup *t, size_t n)
 {
-    struct table larger = { .nslots = t->nslots ? t->nslots : 16, .n = t->n };
+    struct lookup larger = { .nslots = t->nslots ? t->nslots : 16, .n = t->n };
     if (n > MOST_ROWS)
         return false;
     while (larger.nslots / 2 < n)
@@ -56,24 +56,24 @@ bool table_fit(struct table *t, size_t n)
     return true;
 }
 
-bool table_add(struct table *t, uint64_t hash, size_t row)
+bool lookup_add(struct lookup *t, uint64_t hash, size_t row)
 {
-    if (row >= MOST_ROWS || !table_fit(t, t->n + 1))
+    if (row >= MOST_ROWS || !lookup_fit(t, t->n + 1))
         return false;
-    slot_put(t, (struct table_slot){ (uint32_t)hash, (uint32_t)row + 1 });
+    slot_put(t, (struct lookup_slot){ (uint32_t)hash, (uint32_t)row + 1 });
     t->n++;
     return true;
 }
 
-void table_empty(struct table *t)
+void lookup_empty(struct lookup *t)
 {
     if (t->nslots)
         memset(t->slots, 0, t->nslots * sizeof *t->slots);
     t->n = 0;
 }
 
-void table_free(struct table *t)
+void lookup_free(struct lookup *t)
 {
     free(t->slots);
-    *t = (struct table){ 0 };
+    *t = (struct lookup){ 0 };
 }
