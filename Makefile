@@ -44,6 +44,8 @@ VERSION := $(MAJOR).$(MINOR).$(call part,PATCH)
 # Programs run with every library of one soname: the major version, and before 1.0 the minor one too.
 SONAME   = libbloomery.so.$(MAJOR)$(if $(filter 0,$(MAJOR)),.$(MINOR))
 
+include tools/pages.mk
+
 # ------------------------------------------------------------------ libraries
 
 # Whether the compiler finds these headers. (Not by a piped '#include': in $(shell) versions of make
@@ -217,7 +219,7 @@ $(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
 	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a %/libbase.a,$$^) \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
-	    $$$$own $$(if $$(filter %/jobs.a,$$^),$(ALL_LIBS)) -lcmocka -lm -o $$@
+	    $$$$own $$(if $$(filter %/jobs.a,$$^),$$(ALL_LIBS)) -lcmocka -lm -o $$@
 -include $(patsubst %.c,$(B)/$(1)/%.d,$(LIB_SRC) $(PARTS) cli/main.c $(TEST_SRC) tests/support.c)
 endef
 define command # VARIANT PROGRAM
@@ -338,8 +340,11 @@ install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with wha
 	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' -e 's,@VERSION@,$(VERSION),g' \
 	    tools/bloomery.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(SHARE)/man/man1/
+	$(install_pages)
 	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(SHARE)/bloomery/web && \
 	    install -m 644 $(B)/web/* $(DESTDIR)$(SHARE)/bloomery/web/)
+	$(if $(wildcard $(B)/site/index.html),install -d $(DESTDIR)$(SHARE)/bloomery/handbook && \
+	    cp -r $(B)/site/. $(DESTDIR)$(SHARE)/bloomery/handbook/)
 	$(if $(STRIP),$(STRIP) --strip-unneeded $(STRIPPED))
 	$(Q)$(LDCONFIG)
 
@@ -347,6 +352,8 @@ uninstall: ## take away what install brought
 	rm -f $(foreach i,$(INSTALLED),$(call place,$(i))) $(DESTDIR)$(LIBDIR)/libbloomery.* \
 	    $(DESTDIR)$(SHARE)/bloomery/web/* $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
 	    $(DESTDIR)$(SHARE)/man/man1/bloomery.1 $(DESTDIR)$(SHARE)/man/man1/bloomery-*.1
+	rm -rf $(DESTDIR)$(SHARE)/bloomery/handbook
+	$(uninstall_pages)
 	$(Q)$(LDCONFIG)
 
 # ------------------------------------------------------------------ front door

@@ -5,7 +5,7 @@ BENCH := $(filter-out %/speed_leveldb,$(BENCH))
 endif
 $(B)/bench/%: bench/%.c $(B)/release/jobs.a $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(LIBRARY_FLAGS) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o %.a,$^) -pthread \
+	$(CC) $(BASE) $(LIBRARY_FLAGS) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread \
 	    $(BENCH_LIBS) $(ALL_LIBS) -lm -o $@
 $(B)/bench/speed_one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
 $(B)/bench/speed_leveldb: $(LEVELDB_SRC)

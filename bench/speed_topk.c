@@ -56,11 +56,6 @@
 
 static uint64_t rng = 1;
 
-static uint64_t draw(void)
-{
-    return random_next(&rng);
-}
-
 static void *need(void *p)
 {
     if (!p) {

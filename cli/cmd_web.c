@@ -35,7 +35,8 @@ const struct command cmd_web = {
              "and cells, plan, measure, open a filter from a file. The page "
              "runs the library as WebAssembly; nothing is sent anywhere. The "
              "files are made by make web, and may be served by any web server "
-             "instead.",
+             "instead. Where make site has built the handbook, or the package "
+             "with it is installed, that is served beside it, at /handbook/.",
     .options = web_options,
     .examples = web_examples,
     .reports =

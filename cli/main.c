@@ -49,6 +49,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("bloomery %s\n", bly_version());
+#ifdef BLY_SECURITY_CONTACT
+        puts("vulnerabilities: " BLY_SECURITY_CONTACT);
+#endif
         return out_finish(YES);
     }
     if (word[0] == '-')

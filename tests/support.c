@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host/host.h"
+
 /* ------------------------------------------------------------ assertions */
 
 void skip_reason(const char *format, ...)

@@ -2,12 +2,15 @@
 
 Headings become anchors as on GitHub. Pages elsewhere on the web are not asked.
 """
+import json
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 
 PAGES = sorted(p for p in subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                                          check=False).stdout.split() if (ROOT / p).exists()) or \
@@ -82,6 +85,23 @@ def test_every_page_can_be_reached():
             if target.suffix == ".md" and target.exists():
                 todo.append(target)
     assert [p for p in PAGES if p.startswith("docs/") and ROOT / p not in reached] == []
+
+
+@pytest.mark.skipif(shutil.which("mkdocs", path="/usr/bin") is None, reason="no mkdocs: make site installs it")
+def test_the_handbook_is_whole(tmp_path):
+    """make site looks every link up in what was built; search and kinds are there."""
+    (tmp_path / "web").mkdir()
+    for name in "play.wasm", "index.html":
+        (tmp_path / "web" / name).write_text("")
+    done = subprocess.run([ROOT / "tools" / "site", tmp_path], capture_output=True, text=True, timeout=PATIENCE, check=False,
+                          env={**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "site"
+    assert (site / "kinds" / "fuse.html").exists() and (site / "play" / "index.html").exists() and (site / "figures" / "sync.svg").exists()
+    found = [entry["location"] for entry in json.loads((site / "search" / "search_index.json").read_text())["docs"]]
+    assert any(where.startswith("kinds/spectral.html") for where in found)
+    text = (site / "index.html").read_text()
+    assert "All pages" in text and "Lists that guard" in text and not re.search(r"(?:src|href)=\"https?://(?!squidfunk)", text)
 
 
 def test_this_finds_what_is_wrong(tmp_path):

@@ -119,6 +119,33 @@ def test_only_names_of_files_are_answered(server):
     assert answer.headers["Content-Type"].startswith("text/html") and b"bloomery" in answer.read()
 
 
+def test_the_handbook_stands_beside_it(tmp_path):
+    """Where it was built: at /handbook/, with its folders, and nothing outside of it."""
+    for name, text in {"web/index.html": "play", "site/index.html": "handbook", "site/search/search_index.json": "{}", "site/kinds/fuse.html": "fuse",
+                       "site/tree/include/bloomery.h.txt": "header", "site/.hidden.txt": "hidden", "secret.txt": "secret"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    p = subprocess.Popen([PROGRAM, "web", "--listen", "127.0.0.1:0", "--folder", tmp_path / "web", "--json"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    line = p.stdout.readline()
+    try:
+        if not line:
+            why = p.stderr.read()
+            assert "libmicrohttpd" in why, why
+            pytest.skip(why.strip())
+        told = json.loads(line)
+        assert told["handbook"] == told["url"] + "handbook/" and told["files"] == 1
+        for path, text in {"": "play", "handbook/": "handbook", "handbook/kinds/fuse.html": "fuse", "handbook/tree/include/bloomery.h.txt": "header"}.items():
+            assert urllib.request.urlopen(told["url"] + path).read().decode() == text
+        for path in "handbook/../secret.txt", "handbook/%2e%2e/secret.txt", "handbook/.hidden.txt", "handbook/kinds", "handbook":
+            with pytest.raises(urllib.error.HTTPError) as e:
+                urllib.request.urlopen(told["url"] + path)
+            assert e.value.code == 404, path
+    finally:
+        p.terminate()
+        p.wait(GRACE)
+
+
 def test_wrong_folders_are_named(trouble):
     trouble("web", "--folder", "nowhere", says=["nowhere", "make web"])
     (trouble.path / "empty").mkdir()

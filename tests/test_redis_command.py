@@ -155,7 +155,7 @@ def test_a_filter_that_changes_while_it_is_dumped(ok, server, at):
 
     with Changing(server.port, 0, None) as p:
         ok("redis", "dump", "k", "f.bly", "--port", p.port)
-    assert n[0] > 3000
+    assert n[0] >= 3000  # the second piece is refused, and then a copy is made
     assert ok("has", "-c", "f.bly", stdin=lines(2000)).out == "2000\n"
     assert server.r.keys() == [b"k"]
 
@@ -199,7 +199,7 @@ def test_wrong_types_and_missing_keys(trouble, server, at):
     server.r.execute_command("BF.ADD", "bf", "x")
     for words in (["dump", "{}", "f.bly"], ["has", "{}", "x"],
                   ["add", "{}", "x"], ["has", "{}"]):
-        for key, says in (("s", "no filter"), ("bf", "no filter"),
+        for key, says in (("s", "filter"), ("bf", "filter"),
                           ("nothing", "no such key")):
             if key == "bf":
                 continue  # it is one, of RedisBloom's

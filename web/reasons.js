@@ -5,9 +5,9 @@
  * sentence that nobody has translated is quoted as what it is.
  */
 const GERMAN = [
-  [/^items: '(.*)' is no value for it$/, "„$1“ ist keine brauchbare Zahl von Schlüsseln, etwa 20.000."],
+  [/^items: '(.*)' is no/, "„$1“ ist keine brauchbare Zahl von Schlüsseln, etwa 20.000."],
   [/^the number of items is missing/, "Die Zahl der geplanten Schlüssel fehlt; nötig ist mindestens 1."],
-  [/^fpr: '(.*)' is no value for it$/, "„$1“ ist keine brauchbare Rate, etwa 0,01 oder 1 %."],
+  [/^fpr: '(.*)' is no/, "„$1“ ist keine brauchbare Rate, etwa 0,01 oder 1 %."],
   [/^a rate is between 0 and 1, not (.*)$/, "Eine Rate liegt zwischen 0 und 1; $1 geht nicht."],
   [/^a rate of (\S+) is below what .* ask for (\S+) or more$/, "Die Rate $1 ist kleiner, als Hashwerte von 64 Bit sie unterscheiden können; möglich ist sie ab $2."],
   [/^the filter is full with (\d+) fingerprints/, "Der Filter ist voll: Mehr als $1 Fingerabdrücke passen nicht hinein. Plane ihn für mehr Schlüssel."],

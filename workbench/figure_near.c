@@ -46,7 +46,7 @@ static void near_draw(struct near_pair *p, unsigned m, unsigned both,
     }
     for (unsigned side = 0; side < 2; side++) {
         bly_sketch_clear(p->sketch);
-        (void)bly_sketch_add(p->sketch, x[side], n[side]);
+        (void)!bly_sketch_add(p->sketch, x[side], n[side]);
         (void)bly_sketch_components(p->sketch, side ? p->b : p->a);
     }
 }

@@ -28,7 +28,7 @@ static bool keys_made(struct figure_run *run, uint64_t *keys, uint64_t n,
     if (hashes && !bly_builder_new(&spec, &b)) {
         bly_hash_ints(bly_builder_hasher(b), keys, n, hashes);
         if (!bly_builder_add(b, hashes, NULL, n))
-            (void)bly_builder_finish(b, 0, out);
+            (void)!bly_builder_finish(b, 0, out);
     }
     bly_builder_free(b);
     free(hashes);

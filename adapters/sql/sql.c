@@ -83,6 +83,13 @@ static const char *option_take(struct sql_spec *s, char *word)
         ok = bly_parse_real(value, &s->spec.fpr);
     else if (strcmp(word, "kind") == 0)
         snprintf(s->kind, sizeof s->kind, "%s", value);
+    else if (strcmp(word, "compact") == 0 && strcmp(value, "yes") == 0)
+        s->compact = true;
+    else if (strcmp(word, "compact") == 0 && strcmp(value, "no") == 0)
+        s->compact = false;
+    else if (strcmp(word, "compact") == 0)
+        return sql_wrong("compact=%.40s: expected compact=yes or compact=no",
+                         value);
     else if (s->spec.noptions == SQL_OPTIONS)
         return sql_wrong("more than %d options", SQL_OPTIONS);
     else

@@ -208,7 +208,7 @@ static int search_sign(struct search *s, const struct baskets *b)
             uint64_t h;
             bly_hash_ints(&by, &basket, 1, &h);
             bly_sketch_clear(images);
-            (void)bly_sketch_add(images, &h, 1); /* a whole one takes it */
+            (void)!bly_sketch_add(images, &h, 1); /* a whole one takes it */
             (void)bly_sketch_components(images, image);
             last = basket;
         }

@@ -85,7 +85,7 @@ static void *write_request(void *arg)
     head[WIRE_MAGIC] = rows ? 0 : WIRE_KEYS_ONLY;
     put_le(head + WIRE_MAGIC + 1, bly_written_bytes(r->j->of_left), 8);
     if (put_remote(r, head, sizeof head))
-        (void)bly_write(r->j->of_left, put_remote, r);
+        (void)!bly_write(r->j->of_left, put_remote, r);
     close(r->to);
     r->to = -1;
     return NULL;

@@ -4,6 +4,7 @@
  * Reading columns and writing files is parquet_add.c.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,13 @@ static void add_report(FILE *to, const struct parquet_added *a, size_t n,
                        size_t ngroups)
 {
     for (size_t i = 0; i < n; i++) {
+        if (a[i].kept) {
+            fprintf(to,
+                    "%s: left alone, it has filters (--replace makes new "
+                    "ones)\n",
+                    show_name(a[i].name));
+            continue;
+        }
         fprintf(to, "%s: %zu filter%s, ", show_name(a[i].name), ngroups,
                 ngroups == 1 ? "" : "s");
         report_text(
@@ -30,23 +38,17 @@ static void add_report(FILE *to, const struct parquet_added *a, size_t n,
     }
 }
 
-/* May the column get filters? Says why not. */
-static bool add_may(const struct parquet_args *args,
-                    const struct parquet_file *file, size_t column,
-                    size_t ngroups)
+/* Has the column filters, in any group? Then they are left alone. */
+static bool has_filters(const struct parquet_file *file, size_t column,
+                        size_t ngroups)
 {
-    bly_parquet_column c;
-    bly_parquet_column_at(file->p, column, &c);
-    for (size_t g = 0; g < ngroups && !args->replace; g++) {
+    for (size_t g = 0; g < ngroups; g++) {
         bly_parquet_chunk chunk;
         bly_parquet_chunk_at(file->p, g, column, &chunk);
-        if (chunk.filter_at == 0)
-            continue;
-        fail("%s: column %s has filters; --replace makes new ones", file->path,
-             c.name);
-        return false;
+        if (chunk.filter_at)
+            return true;
     }
-    return true;
+    return false;
 }
 
 static int add_column(const struct parquet_args *args,
@@ -57,8 +59,13 @@ static int add_column(const struct parquet_args *args,
     size_t column;
     if (bly_parquet_column_named(file->p, name, &column))
         return fail("%s: %s", file->path, bly_error());
-    if (!add_may(args, file, column, ngroups))
-        return TROUBLE;
+    *a = (struct parquet_added){ .name = name };
+    if (!args->replace && has_filters(file, column, ngroups)) {
+        *a = (struct parquet_added){
+            .name = name, .values = NAN, .worst = NAN, .kept = true
+        };
+        return YES;
+    }
     bly_parquet_filter *const made = calloc(ngroups + 1, sizeof *made);
     if (!made)
         return fail("out of memory");
@@ -69,7 +76,6 @@ static int add_column(const struct parquet_args *args,
     if (!parquet_add(file, column, fpr, made, &error))
         status = fail("%s: %s", file->path, error.text);
     progress_clear();
-    *a = (struct parquet_added){ .name = name };
     for (size_t g = 0; g < ngroups; g++) {
         a->nbytes += made[g].nbytes;
         a->values += made[g].values;
@@ -108,6 +114,17 @@ static int add_file(const struct parquet_args *args, struct parquet_file *file)
         if (status == YES)
             status = add_column(args, file, names->at[i], shape.ngroups, &a[i]);
     }
+    size_t nkept = 0;
+    for (size_t i = 0; i < names->n && status == YES; i++)
+        nkept += a[i].kept;
+    if (status == YES && nkept == names->n)
+        status = nkept == 1
+                     ? fail("%s: column %s has filters; --replace makes new "
+                            "ones",
+                            file->path, a[0].name)
+                     : fail("%s: all these columns have filters; --replace "
+                            "makes new ones",
+                            file->path);
     if (status == YES)
         status = add_write(args->output, file);
     if (status == YES && args->json && !quiet)

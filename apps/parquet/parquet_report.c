@@ -10,6 +10,8 @@ const struct field parquet_added_fields[] = {
           "different values in each row group, summed"),
     NAMED(struct parquet_added, "fpr", worst, RATE | MAYBE,
           "false positives, where there are most"),
+    NAMED(struct parquet_added, "left_alone", kept, NONE,
+          "it had filters, and kept them"),
     { 0 },
 };
 
@@ -18,6 +20,6 @@ const struct field parquet_adding_fields[] = {
     NAMED(struct parquet_adding, "row_groups", groups, NONE,
           "its groups of rows"),
     LIST(struct parquet_adding, "columns", columns, n, AT, parquet_added_fields,
-         "the columns that got filters"),
+         "the columns"),
     { 0 },
 };

@@ -33,6 +33,7 @@ struct parquet_added {
     const char *name;
     uint64_t nbytes;
     double values, worst;
+    bool kept; /* it has filters, and they were left alone */
 };
 
 struct parquet_adding {

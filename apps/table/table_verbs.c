@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/table/table.h"
+#include "apps/table/table_args.h"
 #include "apps/table/tables.h"
 #include "base/grow.h"
 #include "io/filters.h"

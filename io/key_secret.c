@@ -1,5 +1,5 @@
 /*
- * secret.c - the secret of keyed filters, from a file
+ * key_secret.c - the secret of keyed filters, from a file
  *
  * The file holds the 16 bytes themselves, or their 32 hexadecimal digits and
  * perhaps the end of a line, which is two bytes where the file was written on

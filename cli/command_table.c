@@ -1,5 +1,5 @@
 /*
- * table.c - the commands that this program has
+ * command_table.c - the commands that this program has
  *
  * A row that was not linked is none: `bloomery` has all of them, a program of
  * its own (program.h) those that it runs.

@@ -1,5 +1,5 @@
 /*
- * table.h - sorted tables with filters: bloomery table VERB ...
+ * table_args.h - sorted tables with filters: bloomery table VERB ...
  */
 #ifndef BLY_TABLE_H
 #define BLY_TABLE_H
