@@ -1,16 +1,21 @@
 # bloomery: see README.md. No configure step; everything is built in build/.
 #
 #   make            library, command, man pages, completion
-#   make help       all targets, from the ## behind each of them below
+#   make help       all targets, from the ## behind each of them
 #
-# CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, STRIP, WERROR=-Werror and V=1 may be given; what they concern is
-# then built anew, as it is when a library was installed since.
+# CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, STRIP, WERROR=-Werror and V=1 may be given; what they
+# concern is then built anew, as it is when a library was installed since.
+#
+# This file knows how a program, a loadable module and a variant are made. What there is to be made
+# stands in a rules.mk beside its sources.
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 .SECONDARY:
 .DELETE_ON_ERROR:
 SHELL = /bin/bash
+.PHONY: all
+all:
 
 # ------------------------------------------------------------------- settings
 
@@ -29,6 +34,7 @@ B        = build
 # Commands are shown as a word and a file; V=1 shows them whole.
 Q        = $(if $(V),,@)
 say      = @$(if $(V),:,printf '  %-5s %s\n' "$(1)" "$(2)")
+comma   := ,
 
 # The version lives in bloomery.h alone.
 part     = $(shell sed -n 's/^.define BLY_VERSION_$(1) //p' include/bloomery.h)
@@ -37,6 +43,8 @@ MINOR   := $(call part,MINOR)
 VERSION := $(MAJOR).$(MINOR).$(call part,PATCH)
 # Programs run with every library of one soname: the major version, and before 1.0 the minor one too.
 SONAME   = libbloomery.so.$(MAJOR)$(if $(filter 0,$(MAJOR)),.$(MINOR))
+
+include tools/pages.mk
 
 # ------------------------------------------------------------------ libraries
 
@@ -61,52 +69,31 @@ $(foreach r,$(LACKING),$(call package,$(r))))
 endif
 endif
 
-PKG_CFLAGS := $(shell pkg-config --cflags zlib libzstd 2>/dev/null)
-PKG_LIBS   := $(shell pkg-config --libs zlib libzstd 2>/dev/null || echo -lz -lzstd)
-
-# A library that the command can do without: without it, what needs it says so. pkg-config is asked, or
-# the compiler where there is no pkg-config.
-#   $(call optional,NAME,PKG-CONFIG'S NAME,HEADER,LIBRARIES)
-# sets NAME to yes and adds -DBLY_NAME, if it is there. No libraries: loaded when needed (io/late.h).
-define optional
+# A library that may be missing; pkg-config is asked, or the compiler where there is no pkg-config.
+#   $(call library,NAME,PKG-CONFIG'S NAME,HEADER,LIBRARIES,DEBIAN'S PACKAGE)
+# sets NAME to yes if it is there, and NAME_LIBS to what it is linked with. LIBRARY_FLAGS has -DBLY_NAME
+# for what looks at it, and where the headers are.
+LIBRARY_FLAGS := $(shell pkg-config --cflags zlib libzstd 2>/dev/null)
+define library
+$(1)_HEADER := $(3)
+$(1)_PACKAGE := $(5)
 $(1) := $$(or $$(shell pkg-config --exists $(2) 2>/dev/null && echo yes),$$(call finds,$(3)))
 ifeq ($$($(1)),yes)
-PKG_CFLAGS += -DBLY_$(1) $$(patsubst -I%,-isystem %,$$(shell pkg-config --cflags-only-I $(2) 2>/dev/null))
-PKG_LIBS   += $(if $(4),$$(shell pkg-config --libs $(2) 2>/dev/null || echo $(4)))
+LIBRARY_FLAGS += -DBLY_$(1) \
+    $$(patsubst -I%,-isystem %,$$(shell pkg-config --cflags-only-I $(2) 2>/dev/null))
+$(1)_LIBS := $$(shell pkg-config --libs $(2) 2>/dev/null || echo $(4))
 endif
 endef
-$(eval $(call optional,HIREDIS,hiredis,hiredis/hiredis.h,-lhiredis))
-$(eval $(call optional,SNAPPY,snappy,snappy-c.h,-lsnappy))
-$(eval $(call optional,LZMA,liblzma,lzma.h,-llzma))
-$(eval $(call optional,BZIP2,bzip2,bzlib.h,-lbz2))
-$(eval $(call optional,CURL,libcurl,curl/curl.h))
-$(eval $(call optional,MICROHTTPD,libmicrohttpd,microhttpd.h))
-$(eval $(call optional,LIBEDIT,libedit,histedit.h))
-$(eval $(call optional,SODIUM,libsodium,sodium.h))
-$(eval $(call optional,PCAP,libpcap,pcap/pcap.h))
-# The program for the kernel is compiled by clang, for the kernel's machine, and carried by the command as numbers.
-XDP := $(shell $(CLANG) -target bpf -c -x c /dev/null -o /dev/null 2>/dev/null && command -v objcopy >/dev/null && echo yes)
-XDP_CFLAGS := $(if $(XDP),-DBLY_XDP='"xdp_block.inc"' -I$(B)/xdp)
-SQLITE := $(or $(shell pkg-config --exists sqlite3 2>/dev/null && echo yes),$(call finds,sqlite3ext.h))
-# PostgreSQL says itself where its headers are and where extensions belong.
-PG_CONFIG = pg_config
-PG_INCLUDE := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
-POSTGRESQL := $(if $(PG_INCLUDE),$(wildcard $(PG_INCLUDE)/postgres.h))
-LEVELDB := $(call finds,leveldb/c.h)
-# Python's headers; any from 3.11 on, since the extension uses the stable ABI of that version alone.
-PYTHON_INCLUDE := $(patsubst %/Python.h,%,$(firstword $(wildcard /usr/include/python3*/Python.h)))
-PAM := $(or $(shell pkg-config --exists pam 2>/dev/null && echo yes),$(call finds,security/pam_modules.h))
-HTTP_SERVER := wire/http.c io/late_microhttpd.c apps/passwords/passwords_serve.c apps/digest/digest_serve.c apps/digest/digest_server.c \
-               apps/digest/keeper.c apps/web/web_serve.c
-WITHOUT  := $(if $(HIREDIS),,$(filter-out apps/redis/redis_report.c,$(wildcard apps/redis/*.c))) $(if $(CURL),,apps/digest/fetch.c apps/digest/late_curl.c) \
-            $(if $(MICROHTTPD),,$(HTTP_SERVER)) $(if $(SODIUM),,io/late_sodium.c $(filter-out %/seal_report.c,$(wildcard apps/seal/*.c))) \
-            $(if $(PCAP),,apps/traffic/capture.c apps/traffic/flows.c apps/traffic/count.c apps/traffic/block.c apps/traffic/block_check.c apps/traffic/scan_capture.c apps/traffic/digest_verb.c apps/traffic/trace_verb.c apps/traffic/queue_replay.c) $(if $(and $(CURL),$(MICROHTTPD)),,apps/digest/relay.c)
+$(eval $(call library,LZMA,liblzma,lzma.h,-llzma,liblzma-dev))
+$(eval $(call library,BZIP2,bzip2,bzlib.h,-lbz2,libbz2-dev))
+# The command is linked with these; what a program of its own needs stands in a rules.mk.
+BASE_LIBS := $(shell pkg-config --libs zlib libzstd 2>/dev/null || echo -lz -lzstd) $(LZMA_LIBS) $(BZIP2_LIBS)
 
 # ------------------------------------------------------------------ hardening
 
-# What makes a mistake in the code harder to use, where the compiler has it for this machine; before CFLAGS,
-# so that -fno-stack-protector there has the last word. _FORTIFY_SOURCE wants an optimising compiler, and
-# who gives a level of it gets that. docs/performance.md says what it costs.
+# What makes a mistake in the code harder to use, where the compiler has it for this machine; before
+# CFLAGS, so that -fno-stack-protector there has the last word. _FORTIFY_SOURCE wants an optimising
+# compiler, and who gives a level of it gets that. docs/performance.md says what it costs.
 takes       = $(shell $(CC) -Werror $(1) -S -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
 FORTIFY     = $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(if $(findstring \
                   _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
@@ -114,50 +101,65 @@ HARDEN     := $(call takes,-fstack-protector-strong) $(call takes,-fcf-protectio
               $(call takes,-mbranch-protection=standard) $(FORTIFY)
 HARDEN_LINK = -Wl,-z,relro,-z,now
 
-# -------------------------------------------------------------------- sources
+# --------------------------------------------------------- what there is to do
 
-BASE     = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
-LIB_SRC  := $(sort $(wildcard src/*/*.c))
-KIT_SRC  := $(sort $(wildcard base/*.c))
-IO_SRC   := $(filter-out $(WITHOUT),$(wildcard report/*.c io/*.c wire/*.c))
-APP_SRC  := $(sort $(KIT_SRC) $(IO_SRC) $(filter-out $(WITHOUT),$(wildcard chord/*.c apps/*/*.c apps/net/*/*.c workbench/*.c workbench/*/*.c)))
-CLI_SRC  := $(sort $(wildcard cli/*.c)) $(APP_SRC)
-TEST_SRC := $(sort $(wildcard tests/test_*.c))
-JOB_TESTS := $(shell grep -lE '^.include "(apps|chord|cli|io|report|wire|workbench)/' $(TEST_SRC))
-UNITS    := $(TEST_SRC:tests/%.c=%)
-FUZZ_SRC := $(sort $(wildcard fuzz/fuzz_*.c))
-FUZZERS  := $(FUZZ_SRC:fuzz/%.c=%)
-BENCH    := $(patsubst bench/%.c,$(B)/bench/%,$(filter-out $(if $(LEVELDB),,bench/speed_leveldb.c),$(sort $(wildcard bench/*.c))))
+BASE       = -std=c11 $(WARN) $(WERROR) -Iinclude -Isrc -I. -pthread -MMD -MP
+LIB_SRC   := $(sort $(wildcard src/*/*.c))
+KIT_SRC   := $(sort $(wildcard base/*.c))
+TEST_SRC  := $(sort $(wildcard tests/test_*.c))
+UNITS     := $(TEST_SRC:tests/%.c=%)
+# The rooms of the command, below main(): docs/architecture.md.
+ROOMS      = base report io wire chord apps workbench cli
+PARTS     := $(sort $(filter-out cli/main.c %_bpf.c,$(foreach r,$(ROOMS),$(wildcard $(r)/*.c $(r)/*/*.c $(r)/*/*/*.c))))
+JOB_TESTS := $(shell grep -lE '^.include "($(subst $() ,|,$(filter-out base,$(ROOMS))))/' $(TEST_SRC))
 
-MAN       = $(B)/man/.done
-# The scripts by what their shells want them to be called.
-COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.fish)
+# Lists that the rules.mk add to.
+COMMANDS  := bloomery
+ADAPTERS  :=
+SKIPS     :=
+INSTALLED :=
 
-# What there is an engine for here; what not is said once, by `all`.
-ADAPTERS := $(B)/bloomery.so $(if $(PAM),$(B)/pam_bloomery.so) $(if $(SQLITE),$(B)/bloomery_sqlite.so) \
-            $(if $(POSTGRESQL),$(B)/bloomery_postgresql.so) $(B)/bloomery.duckdb_extension
-PYTHON := $(if $(PYTHON_INCLUDE),$(B)/python/.done)
-# And what other programs are linked with, and its headers.
-ADAPTER_LIBS := $(if $(LEVELDB),$(B)/libbloomery_leveldb.a)
-ADAPTER_HEADERS := $(if $(LEVELDB),adapters/leveldb/bloomery_leveldb.h)
+# A program of the command: bloomery-NAME, which `bloomery` runs for the commands that are its own.
+#   $(call program,NAME,COMMANDS,FOLDERS,LIBRARIES WITHOUT WHICH THERE IS NONE,OTHERS)
+# It is linked from the rows of its commands (cli/cmd_*.c), all of its folders, and what these need of
+# everything else.
+define program
+PROGRAM_NEEDS += $(4)
+bloomery-$(1)_SRC := $(2:%=cli/cmd_%.c) $$(filter-out %_bpf.c,$(foreach f,$(3),$$(wildcard $(f)/*.c $(f)/*/*.c)))
+bloomery-$(1)_LIBS := $$(foreach l,$(4) $(5),$$($$(l)_LIBS))
+ifeq ($$(strip $$(foreach l,$(4),$$(if $$($$(l)),,$$(l)))),)
+COMMANDS += bloomery-$(1)
+else
+$$(call skips,bloomery-$(1): no headers of $$(foreach l,$(4),$$(if $$($$(l)),,$$($$(l)_PACKAGE))))
+endif
+endef
 
-.PHONY: all help lib demo test test-quick core test-full soak ring-check faults errors msan check redis-sanitized coverage bench figures figures-check fuzz fuzz-night \
-        vectors install uninstall clean format schema tidy setup dist programs adapters python wheel deb deb-check amalgamation musl windows
+# What other programs load: build/FILE, from SOURCES, objects and archives of BESIDE, with LIBRARIES.
+#   $(call module,FILE,SOURCES,BESIDE,LIBRARIES)
+define module
+$(B)/$(1): $(2:%.c=$(B)/release/%.o) $(3) $(B)/release/libbase.a $(B)/release/libbloomery.a
+	$$(call say,LINK,$$@)
+	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $$^ \
+	    $(4) -lm -o $$@
+-include $(2:%.c=$(B)/release/%.d)
+endef
 
-all: lib $(B)/bloomery adapters python $(MAN) $(COMPLETION) ## library, command, man pages, completion: what plain make does
-adapters: $(ADAPTERS) $(ADAPTER_LIBS) ## what other programs load, as far as they are here
-	$(if $(PAM),,@echo "  SKIP  pam_bloomery.so: no headers of PAM here (libpam0g-dev)")
-	$(if $(SQLITE),,@echo "  SKIP  bloomery_sqlite.so: no headers of SQLite here (libsqlite3-dev)")
-	$(if $(POSTGRESQL),,@echo "  SKIP  bloomery_postgresql.so: no headers of PostgreSQL's server here (postgresql-server-dev-all)")
-	$(if $(LEVELDB),,@echo "  SKIP  libbloomery_leveldb.a: no headers of LevelDB here (libleveldb-dev)")
-python: $(PYTHON) ## the Python package, in build/python
-	$(if $(PYTHON),,@echo "  SKIP  the Python package: no headers of Python here (python3-dev)")
-lib: $(B)/libbloomery.a $(B)/libbloomery.so ## the library alone
-# What may be made: every target with a ## behind it. A test wants one behind each.
-help: ## this list
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+# What cannot be made here is said once, by `all`: $(call skips,WHAT: WHY)
+skips = $(eval SKIPS += echo '  SKIP  $(1)';)
+# A file that make install puts somewhere: $(call installs,FILES,FOLDER)
+installs = $(eval INSTALLED += $(foreach f,$(1),$(f):$(2)/$(notdir $(f))))
 
-# ---------------------------------------------------------------- the library
+include $(wildcard apps/*/rules.mk)
+
+# A source is left out where a header that it includes is not installed, by itself or through one of ours.
+MISSING := $(sort $(foreach l,$(PROGRAM_NEEDS),$(if $($(l)),,$($(l)_HEADER))))
+ifneq ($(MISSING),)
+PARTS   := $(filter-out $(shell tools/users $(MISSING)),$(PARTS))
+endif
+ROWS    := $(filter-out cli/main.c,$(wildcard cli/*.c))
+bloomery_SRC := $(filter $(PARTS),$(ROWS))
+
+# ------------------------------------------------------------------- variants
 
 # What something is built with, kept in a file that it depends on: it is built anew when that has changed,
 # as when a library was installed since. The file is written only when it differs. `make install` leaves it
@@ -168,82 +170,98 @@ WITH    = '$(subst ','\'',$(strip $(USES)))'
 stamp   = @$(if $(filter install,$(MAKECMDGOALS)),test -e $@ ||) { mkdir -p $(@D); \
     printf '%s\n' $(WITH) | cmp -s - $@ || printf '%s\n' $(WITH) > $@; }
 
-# A variant is the library and its tests, compiled one way:
+# A variant is everything compiled one way:
 #   $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS)
-# gives build/NAME/libbloomery.a, build/NAME/bloomery and build/NAME/tests/test_*. Only the command and what
-# belongs to it sees other libraries, so a new one does not rebuild the rest.
+# gives libbloomery, bloomery and its programs, jobs.a and tests/test_* in build/NAME. Only what is outside
+# of src/ sees other libraries, so a new one does not rebuild the library.
+#
+# jobs.a has all parts of the command. Whoever uses some of them is linked with it, and the linker takes
+# what is needed: no list says which object needs which. Those of the release have no hooks for tests, so
+# that they serve the plain tests, too.
 #
 # Disk: the tests share one libbloomery.so, where each with a copy of its own would take 15 MB under a
 # sanitizer; archives are lists of the objects beside them, but for the one that is installed. Tests look
 # inside, so nothing is hidden in their library, and the compiler is told that nothing will be replaced.
-# What a test of jobs is linked with; those of the release have no hooks for tests, so they serve plain tests, too.
 jobs = $(B)/$(if $(filter plain,$(1)),release,$(1))/jobs.a
 pic = -fPIC $(if $(filter-out release,$(1)),-fno-semantic-interposition)
 define variant
+LINK.$(1) = $(2) $(3) $(4) $(LDFLAGS)
 $(B)/$(1)/flags: USES = $(filter-out ccache,$(2)) $(CPPFLAGS) $(3) $(4) $(LDFLAGS)
-$(B)/$(1)/packages: USES = $(PKG_CFLAGS) $(PKG_LIBS)
+$(B)/$(1)/packages: USES = $(LIBRARY_FLAGS) $(COMMANDS) $(BASE_LIBS)
 $(B)/$(1)/flags $(B)/$(1)/packages: FORCE
 	$$(stamp)
 $(B)/$(1)/%.o: %.c $(B)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(PKG_CFLAGS)) $$(if $$(filter %/block_xdp.c,$$<),$(XDP_CFLAGS)) $(CPPFLAGS) $(3) $(call pic,$(1)) -c $$< -o $$@
-$(patsubst %.c,$(B)/$(1)/%.o,$(CLI_SRC) $(FUZZ_SRC)): $(B)/$(1)/packages
-$(B)/$(1)/apps/traffic/block_xdp.o: $(if $(XDP),$(B)/xdp/xdp_block.inc)
+	$(Q)$(2) $(BASE) $$(if $$(filter src/%,$$<),,$(LIBRARY_FLAGS)) $(CPPFLAGS) $(3) $(call pic,$(1)) \
+	    $$(MORE) -c $$< -o $$@
+$(patsubst %.c,$(B)/$(1)/%.o,$(PARTS) cli/main.c): $(B)/$(1)/packages
 $(B)/$(1)/libbloomery.a: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs $(if $(filter-out release,$(1)),--thin) $$@ $$^
-# What the command, tests, bench and adapters share beside the library; each takes of it what it needs.
 $(B)/$(1)/libbase.a: $(KIT_SRC:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs --thin $$@ $$^
 $(B)/$(1)/libbloomery.so: $(LIB_SRC:%.c=$(B)/$(1)/%.o)
 	$$(call say,LINK,$$@)
 	$(Q)$(2) $(3) $(4) $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic $$^ -lm -o $$@
-# All jobs, for whoever uses some of them: the linker takes what it needs.
-$(B)/$(1)/jobs.a: $(APP_SRC:%.c=$(B)/$(1)/%.o)
+$(B)/$(1)/jobs.a: $(PARTS:%.c=$(B)/$(1)/%.o)
 	@rm -f $$@
 	$(Q)$(AR) rcs --thin $$@ $$^
-$(B)/$(1)/bloomery: $(CLI_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a
-	$$(call say,LINK,$$@)
-	$(Q)$(2) $(3) $(4) $(LDFLAGS) -pie -pthread $$^ $(PKG_LIBS) -lm -ldl -o $$@
+$(foreach c,$(COMMANDS),$(call command,$(1),$(c)))
+$(foreach m,$(filter-out bloomery,$(COMMANDS)),$(B)/$(1)/bloomery: | $(B)/$(1)/$(m)$(newline))
 # A test may ask for link flags of its own, in a first line /* LDFLAGS: ... */. They are there to put
 # something between the library's objects, so that such a test holds them itself.
-$(JOB_TESTS:tests/%.c=$(B)/$(1)/tests/%): $(call jobs,$(1))
-$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/$(1)/libbase.a $(B)/$(1)/libbloomery.a \
-        $(B)/$(1)/libbloomery.so
+$(JOB_TESTS:%.c=$(B)/$(1)/%): $(call jobs,$(1))
+$(B)/$(1)/tests/test_%: $(B)/$(1)/tests/test_%.o $(B)/$(1)/tests/support.o $(B)/$(1)/libbase.a \
+        $(B)/$(1)/libbloomery.a $(B)/$(1)/libbloomery.so
 	$$(call say,LINK,$$@)
 	$(Q)own=$$$$(sed -n '1s,^/\* LDFLAGS: \(.*\) \*/$$$$,\1,p' tests/test_$$*.c); \
-	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a,$$^) $(B)/$(1)/libbase.a \
+	$(2) $(3) $(4) $(LDFLAGS) -pthread $$(filter %.o %/jobs.a %/libbase.a,$$^) \
 	    $(B)/$(1)/libbloomery.$$$$([ "$$$$own" ] && echo a || echo so) -Wl,-rpath,'$$$$ORIGIN/..' \
-	    $$$$own $$(if $$(filter %/jobs.a,$$^),$(PKG_LIBS)) -lcmocka -lm -o $$@
--include $(LIB_SRC:%.c=$(B)/$(1)/%.d) $(CLI_SRC:%.c=$(B)/$(1)/%.d) \
-         $(TEST_SRC:%.c=$(B)/$(1)/%.d) $(B)/$(1)/tests/support.d
+	    $$$$own $$(if $$(filter %/jobs.a,$$^),$$(ALL_LIBS)) -lcmocka -lm -o $$@
+-include $(patsubst %.c,$(B)/$(1)/%.d,$(LIB_SRC) $(PARTS) cli/main.c $(TEST_SRC) tests/support.c)
 endef
+define command # VARIANT PROGRAM
+$(B)/$(1)/$(2): $(patsubst %.c,$(B)/$(1)/%.o,cli/main.c $($(2)_SRC)) $(B)/$(1)/jobs.a $(B)/$(1)/libbloomery.a
+	$$(call say,LINK,$$@)
+	$(Q)$$(LINK.$(1)) -pie -pthread $$^ $($(2)_LIBS) $(BASE_LIBS) -lm -o $$@
 
-comma := ,
+endef
+define newline
+
+
+endef
+ALL_LIBS = -Wl,--as-needed $(sort $(foreach c,$(COMMANDS),$($(c)_LIBS))) $(BASE_LIBS)
+
 # Reports of a sanitizer name lines; variables would double the size of a program. Nothing is forced to be
-# inlined: where every copy is checked again, vicounting.c alone takes a minute to compile instead of two seconds.
+# inlined: where every copy is checked again, vicounting.c alone takes a minute to compile instead of two
+# seconds.
 SAN   = -O1 -gline-tables-only -fno-omit-frame-pointer -DBLY_TESTING -Dalways_inline=__unused__
 NO_G  = $(filter-out -g%,$(CFLAGS))
+ASAN  = -fsanitize=address$(comma)undefined
+VARIANTS = release plain clang asan counted tsan msan coverage
 $(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) -fvisibility=hidden,$(HARDEN_LINK)))
 $(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,clang,$(CLANG),$(NO_G) -DBLY_TESTING,))
-$(eval $(call variant,asan,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined,))
-# What fuzzers look into counts what they reach and tells them every comparison. That takes four times as long, so
-# the tests do without.
-$(eval $(call variant,counted,$(CLANG),$(SAN) -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link \
-    -fno-sanitize-recover=undefined,))
+$(eval $(call variant,asan,$(CLANG),$(SAN) $(ASAN) -fno-sanitize-recover=undefined,))
+# What fuzzers look into counts what they reach and tells them every comparison. That takes four times as
+# long, so the tests do without.
+$(eval $(call variant,counted,$(CLANG),$(SAN) $(ASAN)$(comma)fuzzer-no-link -fno-sanitize-recover=undefined,))
 $(eval $(call variant,tsan,$(CLANG),$(SAN) -fsanitize=thread,))
-# Finds memory that is read before it is written, and must be told what other libraries have written: msan_known.c.
+# Finds memory that is read before it is written, and must be told what other libraries have written:
+# msan_known.c.
 $(eval $(call variant,msan,$(CLANG),$(SAN) -fsanitize=memory,))
-$(B)/msan/bloomery $(UNITS:%=$(B)/msan/tests/%): $(B)/msan/tests/msan_known.o
+$(COMMANDS:%=$(B)/msan/%) $(UNITS:%=$(B)/msan/tests/%): $(B)/msan/tests/msan_known.o
 # An assertion that cannot fail is no branch: NDEBUG.
 $(eval $(call variant,coverage,$(CLANG),-O1 -gline-tables-only -DBLY_TESTING -DNDEBUG \
     -fprofile-instr-generate -fcoverage-mapping,))
 
-$(B)/libbloomery.a: $(B)/release/libbloomery.a
+# ------------------------------------------------------------- what is there
+
+$(B)/libbloomery.a $(COMMANDS:%=$(B)/%): $(B)/%: $(B)/release/%
 	$(Q)ln -f $< $@
+$(B)/bloomery: | $(patsubst %,$(B)/%,$(filter-out bloomery,$(COMMANDS)))
 
 $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	$(call say,LINK,$@)
@@ -253,17 +271,7 @@ $(B)/libbloomery.so: $(LIB_SRC:%.c=$(B)/release/%.o) src/libbloomery.map
 	@ln -sf libbloomery.so.$(VERSION) $(B)/$(SONAME)
 	@ln -sf libbloomery.so.$(VERSION) $@
 
-$(B)/bloomery: $(B)/release/bloomery
-	$(Q)ln -f $< $@
-
-# It has no relocations, so that the section is all there is; instructions have 64 bits.
-$(B)/xdp/xdp_block.inc: apps/traffic/kernel/block_bpf.c apps/traffic/xdp_layout.h include/bloomery/inline.h
-	@mkdir -p $(@D)
-	$(call say,BPF,$@)
-	$(Q)$(CLANG) -target bpf -O2 -std=gnu11 -ffreestanding -U__SIZEOF_INT128__ -Iinclude -I. -c $< -o $(@D)/block.o
-	$(Q)objcopy -I elf64-little -O binary -j xdp $(@D)/block.o $(@D)/block.bin
-	$(Q)od -An -v -tx8 $(@D)/block.bin | sed 's/ \([0-9a-f]\{16\}\)/ UINT64_C(0x\1),/g' > $@
-
+MAN = $(B)/man/.done
 $(MAN): $(B)/bloomery
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(call say,MAN,$(@D))
@@ -271,279 +279,88 @@ $(MAN): $(B)/bloomery
 	$(Q)for c in $$($(B)/bloomery help --list); do \
 	    $(B)/bloomery help --man $$c > $(@D)/bloomery-$$c.1 || exit 1; done
 	@touch $@
-
+# The scripts by what their shells want them to be called.
+COMPLETION = $(addprefix $(B)/completion/,bloomery.bash _bloomery.zsh bloomery.fish)
 $(COMPLETION): $(B)/bloomery
 	@mkdir -p $(@D)
 	$(Q)$(B)/bloomery help --completion $(patsubst .%,%,$(suffix $@)) > $@
 
-# ------------------------------------------------------------------- adapters
+include $(wildcard adapters/*/rules.mk bindings/*/rules.mk web/rules.mk)
+include fuzz/rules.mk bench/rules.mk tests/rules.mk tools/rules.mk
 
-# Each is built where its engine can be used; none needs more than libc here.
-REDIS_SRC := $(sort $(wildcard adapters/redis/*.c))
-$(B)/bloomery.so: $(REDIS_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
-	    -lm -o $@
--include $(REDIS_SRC:%.c=$(B)/release/%.d)
-
-# For a server that runs with the sanitizers' library before all others: tests/test_redis_sanitized.py.
-$(B)/asan/bloomery.so: $(REDIS_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libbase.a $(B)/asan/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
-	    -lm -o $@
--include $(REDIS_SRC:%.c=$(B)/asan/%.d)
-
-PAM_SRC := $(sort $(wildcard adapters/pam/*.c))
-$(B)/pam_bloomery.so: $(PAM_SRC:%.c=$(B)/release/%.o) $(B)/release/jobs.a $(B)/release/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
-	    -lpam -lm -o $@
--include $(PAM_SRC:%.c=$(B)/release/%.d)
-
-SQLITE_SRC := $(sort $(wildcard adapters/sqlite/*.c adapters/sql/*.c))
-$(B)/bloomery_sqlite.so: $(SQLITE_SRC:%.c=$(B)/release/%.o) $(B)/release/libbase.a $(B)/release/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
-	    -lm -o $@
--include $(SQLITE_SRC:%.c=$(B)/release/%.d)
-
-# The server finds functions by their names, so these are not hidden. Its headers are written in GNU C.
-POSTGRESQL_SRC := $(sort $(wildcard adapters/postgresql/*.c))
-$(B)/release/adapters/postgresql/%.o: adapters/postgresql/%.c $(B)/release/flags
-	@mkdir -p $(@D)
-	$(call say,CC,$@)
-	$(Q)$(CC) $(BASE) -std=gnu11 -Wno-pedantic -D_GNU_SOURCE -isystem $(PG_INCLUDE) $(CPPFLAGS) $(HARDEN) $(CFLAGS) -fPIC -c $< -o $@
-$(B)/bloomery_postgresql.so: $(patsubst %.c,$(B)/release/%.o,$(POSTGRESQL_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
-	    -lm -o $@
--include $(POSTGRESQL_SRC:%.c=$(B)/release/%.d)
-
-# Needs nothing of DuckDB's to be built. What strips it would take the footer away, so it is linked without names.
-DUCKDB_SRC := $(sort $(wildcard adapters/duckdb/*.c))
-$(B)/release/bloomery_duckdb.so: $(patsubst %.c,$(B)/release/%.o,$(DUCKDB_SRC) $(wildcard adapters/sql/*.c)) $(B)/release/libbase.a $(B)/release/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(HARDEN_LINK) $(LDFLAGS) -shared -s -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $^ \
-	    -lm -ldl -o $@
-$(B)/bloomery.duckdb_extension: $(B)/release/bloomery_duckdb.so tools/duckdb-footer
-	$(call say,FOOT,$@)
-	$(Q)tools/duckdb-footer $< $$($(CC) -dumpmachine) $(VERSION) $@
--include $(DUCKDB_SRC:%.c=$(B)/release/%.d)
-
-LEVELDB_SRC := $(sort $(wildcard adapters/leveldb/*.c))
-$(B)/libbloomery_leveldb.a: $(LEVELDB_SRC:%.c=$(B)/release/%.o)
-	@rm -f $@
-	$(call say,AR,$@)
-	$(Q)$(AR) rcs $@ $^
--include $(LEVELDB_SRC:%.c=$(B)/release/%.d)
-
-# ----------------------------------------------------------------------- cuda
-
-# Filters on NVIDIA's devices: code for Hopper, and what drivers compile for every device from Turing on.
-NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-CUDA_ARCH  = -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90
-CUDA_FLAGS = -std=c++17 -O3 $(CUDA_ARCH) -Iinclude -Iadapters/cuda -diag-suppress 177 -Xcompiler -fPIC,-Wall,-fvisibility=hidden
-CUDA_SRC  := $(wildcard adapters/cuda/*.h include/*.h include/*/*.h)
-.PHONY: cuda cuda-test
-cuda: $(if $(NVCC),$(B)/libbloomery_cuda.so $(B)/bloomery-bench-gpu $(B)/cuda/device_test) ## filters on a GPU: libbloomery_cuda and its bench, where nvcc is
-	$(if $(NVCC),,@echo "  SKIP  libbloomery_cuda.so: no nvcc here (CUDA 12 or 13)")
-$(B)/cuda/%.o: adapters/cuda/%.cu $(CUDA_SRC)
-	@mkdir -p $(@D)
-	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(CUDA_FLAGS) -c $< -o $@
-$(B)/libbloomery_cuda.so: $(B)/cuda/filter.o $(B)/libbloomery.so
-	$(call say,LINK,$@)
-	$(Q)$(NVCC) -shared $< -L$(B) -lbloomery -o $@
-$(B)/bloomery-bench-gpu: $(B)/cuda/bench.o
-$(B)/cuda/device_test: $(B)/cuda/device_test.o
-$(B)/bloomery-bench-gpu $(B)/cuda/device_test: $(B)/cuda/filter.o $(B)/libbloomery.a
-	$(call say,LINK,$@)
-	$(Q)$(NVCC) $(filter %.o %.a,$^) -o $@
-cuda-test: cuda ## the device against the processor, for CUDA_KEYS=1000000 keys; wants a device
-	$(if $(NVCC),$(B)/cuda/device_test $(CUDA_KEYS))
-
-# --------------------------------------------------------------------- python
-
-# A package of one extension module, which has the library inside: build/python is a folder for PYTHONPATH. The tables
-# of Python want pointers to functions as pointers to objects, which pedants do not allow. The variant with sanitizers
-# takes every lock, as a free-threaded interpreter would have it (gate.h).
-PYTHON_SRC  := $(sort $(wildcard bindings/python/*.c))
-PYTHON_DATA := $(sort $(wildcard bindings/python/bloomery/*))
-PYTHON_FLAGS = $(BASE) -std=gnu11 -Wno-pedantic -DPy_LIMITED_API=0x030b0000 -isystem $(PYTHON_INCLUDE) $(CPPFLAGS)
-#   $(call extension,VARIANT,FOLDER,COMPILER,FLAGS,LINK FLAGS)
-define extension
-$(B)/$(1)/bindings/python/%.o: bindings/python/%.c $(B)/$(1)/flags
-	@mkdir -p $$(@D)
-	$$(call say,CC,$$@)
-	$(Q)$(3) $(PYTHON_FLAGS) $(4) -fvisibility=hidden -fPIC -c $$< -o $$@
-$(2)/.done: $(PYTHON_SRC:%.c=$(B)/$(1)/%.o) $(B)/$(1)/libbloomery.a $(PYTHON_DATA)
-	@mkdir -p $(2)/bloomery
-	$$(call say,LINK,$(2))
-	$(Q)$(3) $(4) $(5) $(LDFLAGS) -shared -pthread -Wl,-Bsymbolic,--exclude-libs,ALL $$(filter %.o %.a,$$^) -lm \
-	    -o $(2)/bloomery/_bloomery.abi3.so
-	@cp $(PYTHON_DATA) $(2)/bloomery/
-	@touch $$@
--include $(PYTHON_SRC:%.c=$(B)/$(1)/%.d)
-endef
-$(eval $(call extension,release,$(B)/python,$(CC),$(HARDEN) $(CFLAGS),$(HARDEN_LINK)))
-$(eval $(call extension,asan,$(B)/asan/python,$(CLANG),$(SAN) -DGATE_ALWAYS -fsanitize=address$(comma)undefined \
-    -fno-sanitize-recover=undefined,-shared-libasan))
-
-wheel: $(PYTHON) ## the Python package as a wheel, in build/
-	$(if $(PYTHON),$(Q)STRIP="$(STRIP)" tools/wheel $(B)/python $(VERSION) $(B),@echo "  SKIP  the wheel: no headers of Python here (python3-dev)")
+.PHONY: help lib adapters
+EVERYTHING = lib $(B)/bloomery adapters python $(MAN) $(COMPLETION)
+all: $(EVERYTHING) ## library, command, man pages, completion: what plain make does
+adapters: $(ADAPTERS) ## what other programs load, as far as they are here
+	@$(SKIPS)
+lib: $(B)/libbloomery.a $(B)/libbloomery.so ## the library alone
+# What may be made: every target with a ## behind it. A test wants one behind each.
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # -------------------------------------------------------------------- install
-
-# Where the scripts of $(COMPLETION) belong, each in the place of its shell.
-COMPLETED = bash-completion/completions/bloomery zsh/site-functions/_bloomery fish/vendor_completions.d/bloomery.fish
 
 # Programs find a new library only after ldconfig has seen it; those who give DESTDIR make a package, which
 # sees to that where it is unpacked.
 #
-# What is installed has no debug information, which is five times the size of the rest. STRIP= leaves it in: for
-# those who package, whose tools move it into packages of their own.
+# What is installed has no debug information, which is five times the size of the rest. STRIP= leaves it in:
+# for those who package, whose tools move it into packages of their own. DuckDB reads what stands behind
+# the last section, which strip would take away.
 STRIP    = strip
-stripped = $(if $(STRIP),$(STRIP) --strip-unneeded $(1))
 LDCONFIG = $(if $(DESTDIR),:,if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :; fi)
+SHARE    = $(PREFIX)/share
+LIBEXEC  = $(PREFIX)/libexec/bloomery
 
-# What is loaded from $(LIBDIR)/bloomery; PostgreSQL has folders of its own, and knows of no others: with a PREFIX
-# that is not the system's, its files are left below that.
-LOADED   = $(filter-out %_postgresql.so,$(ADAPTERS))
-OF_THE_SYSTEM = $(filter /usr /usr/local,$(PREFIX))
-PG_LIBDIR   = $(if $(OF_THE_SYSTEM),$(shell $(PG_CONFIG) --pkglibdir),$(LIBDIR)/postgresql)
-PG_SHAREDIR = $(if $(OF_THE_SYSTEM),$(shell $(PG_CONFIG) --sharedir),$(PREFIX)/share/postgresql)
-PG_FILES    = bloomery.control $(notdir $(sort $(wildcard adapters/postgresql/bloomery--*.sql)))
+$(call installs,$(B)/bloomery,$(PREFIX)/bin)
+$(call installs,$(patsubst %,$(B)/%,$(filter-out bloomery,$(COMMANDS))),$(LIBEXEC))
+$(call installs,include/bloomery.h,$(PREFIX)/include)
+$(call installs,$(wildcard include/bloomery/*.h),$(PREFIX)/include/bloomery)
+$(call installs,$(B)/libbloomery.a $(B)/libbloomery.so.$(VERSION),$(LIBDIR))
+$(call installs,adapters/dnsdist/bloomery.lua,$(SHARE)/bloomery)
+INSTALLED += $(B)/completion/bloomery.bash:$(SHARE)/bash-completion/completions/bloomery \
+    $(B)/completion/_bloomery.zsh:$(SHARE)/zsh/site-functions/_bloomery \
+    $(B)/completion/bloomery.fish:$(SHARE)/fish/vendor_completions.d/bloomery.fish
 
+from     = $(firstword $(subst :, ,$(1)))
+place    = $(DESTDIR)$(lastword $(subst :, ,$(1)))
+RUNS     = $(PREFIX)/bin/% $(LIBEXEC)/% %.so %.so.$(VERSION) %.duckdb_extension
+mode     = $(if $(filter $(RUNS),$(1)),755,644)
+STRIPPED = $(filter-out %_extension,$(filter $(DESTDIR)$(PREFIX)/bin/% $(DESTDIR)$(LIBEXEC)/% %.so %.so.$(VERSION),\
+    $(foreach i,$(INSTALLED),$(call place,$(i)))))
+define install_one
+install -D -m $(call mode,$(lastword $(subst :, ,$(1)))) $(call from,$(1)) $(call place,$(1))
+	
+endef
+.PHONY: install uninstall
 install: all ## DESTDIR= PREFIX=/usr/local STRIP=strip; what was built, with whatever flags
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig \
-	    $(DESTDIR)$(LIBDIR)/bloomery $(DESTDIR)$(PREFIX)/share/bloomery \
-	    $(DESTDIR)$(PREFIX)/include/bloomery $(DESTDIR)$(PREFIX)/share/man/man1 \
-	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETED)))
-	install -m 755 $(B)/bloomery $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 include/bloomery.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 include/bloomery/*.h $(DESTDIR)$(PREFIX)/include/bloomery/
-	$(if $(ADAPTER_LIBS),install -m 644 $(ADAPTER_HEADERS) $(DESTDIR)$(PREFIX)/include/)
-	install -m 644 $(B)/libbloomery.a $(ADAPTER_LIBS) $(DESTDIR)$(LIBDIR)/
-	install -m 755 $(B)/libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/
-	install -m 644 adapters/dnsdist/bloomery.lua $(DESTDIR)$(PREFIX)/share/bloomery/
-	install -m 755 $(LOADED) $(DESTDIR)$(LIBDIR)/bloomery/
-	$(if $(POSTGRESQL),install -d $(DESTDIR)$(PG_LIBDIR) $(DESTDIR)$(PG_SHAREDIR)/extension)
-	$(if $(POSTGRESQL),install -m 755 $(B)/bloomery_postgresql.so $(DESTDIR)$(PG_LIBDIR)/)
-	$(if $(POSTGRESQL),install -m 644 $(PG_FILES:%=adapters/postgresql/%) $(DESTDIR)$(PG_SHAREDIR)/extension/)
+	$(foreach i,$(INSTALLED),$(call install_one,$(i)))
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf libbloomery.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libbloomery.so
-	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' \
-	    -e 's,@VERSION@,$(VERSION),g' tools/bloomery.pc.in \
-	    > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
-	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(PREFIX)/share/bloomery/web && install -m 644 $(B)/web/* $(DESTDIR)$(PREFIX)/share/bloomery/web/)
-	$(call stripped,$(DESTDIR)$(PREFIX)/bin/bloomery $(DESTDIR)$(LIBDIR)/libbloomery.so.$(VERSION) \
-	    $(patsubst $(B)/%,$(DESTDIR)$(LIBDIR)/bloomery/%,$(filter %.so,$(LOADED))) \
-	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so))
-	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	$(foreach n,1 2 3,install -m 644 $(word $(n),$(COMPLETION)) $(DESTDIR)$(PREFIX)/share/$(word $(n),$(COMPLETED)) &&) :
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(SHARE)/man/man1
+	sed -e 's,@PREFIX@,$(PREFIX),g; s,@LIBDIR@,$(LIBDIR),g' -e 's,@VERSION@,$(VERSION),g' \
+	    tools/bloomery.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc
+	install -m 644 $(B)/man/*.1 $(DESTDIR)$(SHARE)/man/man1/
+	$(install_pages)
+	$(if $(wildcard $(B)/web/play.wasm),install -d $(DESTDIR)$(SHARE)/bloomery/web && \
+	    install -m 644 $(B)/web/* $(DESTDIR)$(SHARE)/bloomery/web/)
+	$(if $(wildcard $(B)/site/index.html),install -d $(DESTDIR)$(SHARE)/bloomery/handbook && \
+	    cp -r $(B)/site/. $(DESTDIR)$(SHARE)/bloomery/handbook/)
+	$(if $(STRIP),$(STRIP) --strip-unneeded $(STRIPPED))
 	$(Q)$(LDCONFIG)
 
 uninstall: ## take away what install brought
-	rm -f $(DESTDIR)$(PREFIX)/bin/bloomery \
-	    $(DESTDIR)$(PREFIX)/include/bloomery.h \
-	    $(DESTDIR)$(PREFIX)/include/bloomery/*.h \
-	    $(ADAPTER_HEADERS:adapters/leveldb/%=$(DESTDIR)$(PREFIX)/include/%) \
-	    $(ADAPTER_LIBS:$(B)/%=$(DESTDIR)$(LIBDIR)/%) \
-	    $(DESTDIR)$(LIBDIR)/libbloomery.* \
-	    $(DESTDIR)$(PREFIX)/share/bloomery/bloomery.lua $(DESTDIR)$(PREFIX)/share/bloomery/web/* \
-	    $(LOADED:$(B)/%=$(DESTDIR)$(LIBDIR)/bloomery/%) \
-	    $(if $(POSTGRESQL),$(DESTDIR)$(PG_LIBDIR)/bloomery_postgresql.so \
-	        $(PG_FILES:%=$(DESTDIR)$(PG_SHAREDIR)/extension/%)) \
-	    $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
-	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery.1 \
-	    $(DESTDIR)$(PREFIX)/share/man/man1/bloomery-*.1 \
-	    $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETED))
+	rm -f $(foreach i,$(INSTALLED),$(call place,$(i))) $(DESTDIR)$(LIBDIR)/libbloomery.* \
+	    $(DESTDIR)$(SHARE)/bloomery/web/* $(DESTDIR)$(LIBDIR)/pkgconfig/bloomery.pc \
+	    $(DESTDIR)$(SHARE)/man/man1/bloomery.1 $(DESTDIR)$(SHARE)/man/man1/bloomery-*.1
+	rm -rf $(DESTDIR)$(SHARE)/bloomery/handbook
+	$(uninstall_pages)
 	$(Q)$(LDCONFIG)
 
-# ------------------------------------------------------------- WebAssembly
+# ------------------------------------------------------------------ front door
 
-# The library for JavaScript: clang, wasi-libc and wasm-ld make it, wasm-opt (binaryen) makes it smaller where it
-# is there. Four modules: the most used kinds or all, with SIMD or without; and one for the playground. All but the
-# loops under asking are compiled for few bytes; nothing is forced to be inlined there, which alone saves half. In the
-# module with the most used kinds bindings/wasm/lean/ takes the place of larger parts of the library.
-WASM := $(shell $(CLANG) --target=wasm32-wasi -c -x c /dev/null -include stdlib.h -o /dev/null 2>/dev/null && command -v wasm-ld >/dev/null && echo yes)
-WASM_COMMON = blocked classic
-WASM_LEAN = $(wildcard bindings/wasm/*.c bindings/wasm/lean/*.c) src/kinds/table.c src/core/hash.c $(WASM_COMMON:%=src/kinds/%.c)
-WASM_LEFT_OUT = src/api/builder.c src/codec/codec.c src/core/case.c src/core/number.c src/core/siphash.c src/core/status.c src/format/compact.c src/format/mapped.c
-WASM_BASE = --target=wasm32-wasi -std=c11 -Wall -Wextra -Wno-unused-function $(WERROR) -ffunction-sections -fdata-sections -fvisibility=hidden -DNDEBUG -mbulk-memory -mnontrapping-fptoint -msign-ext -ftls-model=local-exec \
-    -D_WASI_EMULATED_MMAN -Ibindings/wasm/machine -isystem $(B)/cross_include -Iinclude -Isrc -I. -MMD -MP
-WASM_HOT = src/engine/wasm_lines.c src/kinds/blocked.c src/engine/hash_many.c
-WASM_FOR = $(if $(filter $(WASM_HOT),$1),-O2,$(if $(filter src/core/hash.c,$1),$2,-Oz -Dalways_inline=__unused__ -mllvm -unroll-count=1))
-# Sources of the system's that WebAssembly has nothing of.
-WASM_LIB := $(filter-out src/core/machine.c src/format/attributes.c src/format/replace.c src/kinds/table.c $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/node/*.c),$(LIB_SRC))
-WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))
-PLAY_SRC := $(sort $(wildcard web/*.c)) workbench/expression.c workbench/explain.c workbench/ring_model.c \
-    chord/chord.c chord/chord_walk.c chord/chord_join.c
-define wasm
-$(B)/wasm/$(1)/flags: USES = $(filter-out ccache,$(CLANG)) $(WASM_BASE) $(2) $(WASM_HOT) $(value WASM_FOR) $(WASM_LEAN)
-$(B)/wasm/$(1)/flags: FORCE
-	$$(stamp)
-$(B)/wasm/$(1)/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
-	@mkdir -p $$(@D)
-	$$(call say,WASM,$$@)
-	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(call WASM_FOR,$$<,-Os) $$(if $$(findstring /machine/,$$<),-fno-builtin,-flto) -c $$< -o $$@
-$(B)/wasm/$(1)/lean/%.o: %.c $(B)/wasm/$(1)/flags $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
-	@mkdir -p $$(@D)
-	$$(call say,WASM,$$@)
-	$(Q)$(CLANG) $(WASM_BASE) $(2) $$(call WASM_FOR,$$<,-Oz) -flto -DBLY_LEAN '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
-$(B)/wasm/$(1)/lean/libbloomery.a: $(patsubst %.c,$(B)/wasm/$(1)/%.o,$(filter-out $(WASM_LEAN) $(WASM_LEFT_OUT),$(WASM_LIB)))
-	@mkdir -p $$(@D)
-	@rm -f $$@
-	$(Q)$(WASM_AR) rcs $$@ $$^
-$(B)/wasm/$(1)/libbloomery.a: $(WASM_LIB:%.c=$(B)/wasm/$(1)/%.o)
-	@rm -f $$@
-	$(Q)$(WASM_AR) rcs $$@ $$^
-$(B)/js/common$(3).wasm: $(patsubst %.c,$(B)/wasm/$(1)/%.o,$(WASM_LEAN:%=lean/%) $(wildcard bindings/wasm/machine/*.c)) $(B)/wasm/$(1)/lean/libbloomery.a
-$(B)/js/all$(3).wasm: $(B)/wasm/$(1)/src/kinds/table.o $(WASM_SRC:%.c=$(B)/wasm/$(1)/%.o) $(B)/wasm/$(1)/libbloomery.a
--include $(patsubst %.c,$(B)/wasm/$(1)/%.d,$(WASM_LIB) $(WASM_SRC) $(PLAY_SRC) src/kinds/table.c $(WASM_LEAN:%=lean/%))
-endef
-WASM_AR = $(or $(shell command -v llvm-ar || command -v llvm-ar-14),ar)
-$(eval $(call wasm,simd,-msimd128,))
-$(eval $(call wasm,plain,,-plain))
-$(B)/web/play.wasm: $(B)/wasm/plain/src/kinds/table.o $(patsubst %.c,$(B)/wasm/plain/%.o,$(WASM_SRC) $(PLAY_SRC)) $(B)/wasm/plain/libbloomery.a
-WASM_MODULES = $(addprefix $(B)/js/,common.wasm common-plain.wasm all.wasm all-plain.wasm)
-$(WASM_MODULES) $(B)/web/play.wasm: bindings/wasm/machine/absent.txt
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections -Wl,-z,stack-size=262144 -Wl,--stack-first -Wl,--export=__stack_pointer -Wl,-mllvm,-unroll-count=1 -Wl,-mllvm,-inline-threshold=-20 \
-	    -Wl,--allow-undefined-file=bindings/wasm/machine/absent.txt $(filter %.o %.a,$^) -lwasi-emulated-mman -lm -o $@
-	$(Q)! command -v wasm-opt >/dev/null || wasm-opt --enable-simd --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --low-memory-unused --strip-producers --flatten --rereloop -Oz -Oz $@ -o $@
-JS_FILES = bloomery.js bloomery.d.ts
-.PHONY: js web
-js: $(if $(WASM),$(WASM_MODULES) $(addprefix $(B)/js/,$(JS_FILES) package.json README.md LICENSE)) ## the npm package bloomery, in build/js: npm pack there makes its tarball
-	$(if $(WASM),,@echo "  SKIP  the package for JavaScript: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
-$(B)/js/bloomery.d.ts: bindings/wasm/bloomery.d.ts
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
-# esbuild leaves out what only people read, where it is there.
-$(B)/js/bloomery.js $(B)/web/bloomery.js: bindings/wasm/bloomery.js
-	@mkdir -p $(@D)
-	$(Q)if command -v esbuild >/dev/null; then esbuild --log-level=warning --format=esm --minify $< --outfile=$@; else cp $< $@; fi
-$(B)/js/package.json: bindings/wasm/package.json include/bloomery.h
-	@mkdir -p $(@D)
-	$(Q)sed 's/"version": "[^"]*"/"version": "$(VERSION)"/' $< > $@
-$(B)/js/README.md: docs/javascript.md
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
-$(B)/js/LICENSE: LICENSE
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
-WEB_FILES := $(filter-out %.c %.h,$(wildcard web/*))
-web: $(if $(WASM),$(B)/web/play.wasm $(B)/web/bloomery.js $(WEB_FILES:%=$(B)/%)) ## the playground, as static files in build/web; bloomery web serves it
-	$(if $(WASM),,@echo "  SKIP  the playground: no clang for WebAssembly here (clang lld wasi-libc libclang-rt-14-dev-wasm32)")
-$(WEB_FILES:%=$(B)/%): $(B)/%: %
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
-
-# ---------------------------------------------------------------------- tests
-
-# The tools install what is missing and then call make again, so that this
-# file only ever runs where the compilers exist.
+# The tools install what is missing and then call make again, so that this file only ever runs where the
+# compilers exist.
+.PHONY: setup demo test test-quick core clean
 setup: ## install what the tests need, on Debian; make test does it by itself
 	@tools/setup test
 
@@ -552,8 +369,8 @@ demo: ## on a fresh Debian: install what is missing, build, and show it
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/demo $(B)/bloomery
 
-# TESTS names groups of tools/run-tests. Those of the core need the compiler, cmocka and pytest, and nothing else is
-# installed or built for them.
+# TESTS names groups of tools/run-tests. Those of the core need the compiler, cmocka and pytest, and nothing
+# else is installed or built for them.
 TESTS =
 OF_THE_CORE = $(and $(TESTS),$(if $(filter-out core quick,$(TESTS)),,yes))
 test: ## every test there is, at the end what was skipped, and why; TESTS=core: library and command, of few packages
@@ -565,237 +382,6 @@ test-quick: ## what may be run every ten minutes: the core without what takes lo
 	@$(MAKE) --no-print-directory -j2 core WERROR=-Werror
 	@tools/run-tests $(B) quick
 core: $(B)/bloomery $(UNITS:%=$(B)/plain/tests/%) ## build what TESTS=core runs
-
-FAULTS   = $(addprefix $(B)/tests/,disk_tracer failing_malloc.so jumping_clock.so meanwhile.so no_network.so)
-RINGS    = $(B)/tests/ring_clerk $(B)/tests/ring_sim $(B)/tests/jumping_clock.so
-
-# All that tools/run-tests runs.
-PROGRAMS = $(UNITS:%=$(B)/plain/tests/%) $(UNITS:%=$(B)/asan/tests/%) \
-    $(B)/tsan/tests/test_threads $(B)/asan/bloomery $(B)/asan/bloomery.so $(B)/tsan/bloomery \
-    $(FUZZERS:%=$(B)/replay/%) $(FAULTS) $(RINGS) $(if $(PYTHON),$(B)/asan/python/.done)
-programs: $(PROGRAMS) cross js web ## build all that the tests run
-
-# Power cuts and failing calls: what runs the command under bad luck, and the
-# long form.
-$(B)/tests/disk_tracer: tests/disk_tracer.c
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) $< -o $@
-$(B)/tests/%.so: tests/%.c
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) -std=c11 $(WARN) $(WERROR) $(CFLAGS) -fPIC -shared $< -ldl -o $@
-faults: all $(FAULTS) ## power cuts and failing calls, the long form (half an hour)
-	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider tests/test_power_loss.py tests/test_io_faults.py \
-	    tests/test_sync_meanwhile.py
-
-# The error paths of every command: all lines with sanitizers, then those of make test again, where every read of memory
-# that was not written is found, too.
-VALGRIND = valgrind -q --error-exitcode=99
-ERRORS   = BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/test_error_paths.py
-errors: ## error paths of every verb and option with sanitizers, and under valgrind (half an hour)
-	@tools/setup errors
-	@$(MAKE) --no-print-directory -j2 $(B)/bloomery $(B)/asan/bloomery $(FAULTS)
-	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/asan/bloomery $(ERRORS)
-	BLY_UNDER='$(VALGRIND)' BLOOMERY=$(CURDIR)/$(B)/bloomery $(ERRORS)
-
-# The library, and those parts of the command that have unit tests.
-msan: ## unit tests with the memory sanitizer
-	@tools/setup test
-	@$(MAKE) --no-print-directory -j2 $(UNITS:%=$(B)/msan/tests/%)
-	@tools/run-tests $(B) msan
-
-# Clients of a ring whose members are killed, stopped, cut off and worse, and a judge of what they were told.
-# The simulator puts locks that give way, a network and chance of its own in the place of the system's.
-$(B)/tests/ring_sim: RING_LINK = $(addprefix -Wl$(comma)--wrap=,pthread_mutex_lock pthread_rwlock_rdlock pthread_rwlock_wrlock \
-    call_ask nanosleep getrandom)
-$(B)/tests/ring_clerk $(B)/tests/ring_sim: $(B)/tests/%: tests/%.c \
-        $(B)/release/jobs.a $(B)/release/libbloomery.a
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread $^ $(RING_LINK) $(PKG_LIBS) -lm -ldl -o $@
-RING_CHECK_SECONDS ?= 1800
-ring-check: all $(RINGS) ## 10,000 schedules of names, then faults of ring members under load, all judged (half an hour: RING_CHECK_SECONDS)
-	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/ring_schedules.py 10000
-	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/ring_check.py $(RING_CHECK_SECONDS)
-
-# Random commands on two servers that must stay the same: tests/redis_soak.py.
-SOAK_SECONDS ?= 3600
-soak: all ## random commands, restarts and failovers on two Redis servers (an hour: SOAK_SECONDS)
-	BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 tests/redis_soak.py $(SOAK_SECONDS)
-
-# All tests of the module, in servers with sanitizers; make test has a short form.
-redis-sanitized: all $(B)/asan/bloomery.so ## the tests of the Redis module with sanitizers (ten minutes)
-	BLY_REDIS_SANITIZED=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider tests/test_redis*.py
-
-# The long forms: 20,000 random filters of each kind, ten million operations on each, rates up to ten million keys.
-test-full: all $(patsubst %,$(B)/plain/tests/%,test_laws test_laws_random test_rates test_chord test_gossip) ## the long forms of laws, rates, rings and queues (three hours)
-	BLY_FULL=1 $(B)/plain/tests/test_laws_random
-	BLY_FULL=1 $(B)/plain/tests/test_laws 'agrees_with_an_exact_set*'
-	BLY_FULL=1 $(B)/plain/tests/test_rates
-	BLY_FULL=1 $(B)/plain/tests/test_chord
-	BLY_FULL=1 $(B)/plain/tests/test_gossip
-	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider tests/test_ring_nodes.py tests/test_queue_wire.py
-	@$(MAKE) --no-print-directory figures-check
-
-check: ## the sanitizer runs alone
-	@tools/setup test
-	@$(MAKE) --no-print-directory -j2 $(UNITS:%=$(B)/asan/tests/%) \
-	    $(B)/tsan/tests/test_threads
-	@tools/run-tests $(B) sanitizers
-
-# Fails below COVERAGE_FLOOR percent of the branches of src/: what was reached, so that it cannot fall
-# unnoticed.
-COVERAGE_FLOOR = 95
-coverage: ## which branches of src/ no test takes (ten minutes)
-	@tools/setup coverage
-	@$(MAKE) --no-print-directory -j2 all $(B)/coverage/bloomery \
-	    $(UNITS:%=$(B)/coverage/tests/%)
-	@tools/coverage $(B) $(COVERAGE_FLOOR)
-
-# Every fuzzer twice: to search, in $(B)/fuzzer; and to read its corpus again in make test, in $(B)/replay, which
-# looks into the tests' own objects. What they look into is linked once for all of them.
-define fuzzers # FOLDER VARIANT
-$(B)/$(1)/libtarget.so: $(patsubst %.c,$(B)/$(2)/%.o,$(APP_SRC) $(LIB_SRC))
-	@mkdir -p $$(@D)
-	$$(call say,LINK,$$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined $(LDFLAGS) -shared -pthread -Wl,-soname,$$(@F),-Bsymbolic \
-	    $$^ $(PKG_LIBS) -lm -o $$@
-$(B)/$(1)/fuzz_%: $(B)/counted/fuzz/fuzz_%.o $(B)/$(1)/libtarget.so
-	$$(call say,LINK,$$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread \
-	    $$(filter %.o %.so,$$^) -Wl,-rpath,'$$$$ORIGIN' $(PKG_LIBS) -lm -o $$@
-# Those of the adapters are linked with them.
-$(B)/$(1)/fuzz_redis_load: $(REDIS_SRC:%.c=$(B)/$(2)/%.o)
-$(B)/$(1)/fuzz_javascript: $(patsubst %.c,$(B)/$(2)/%.o,$(wildcard bindings/wasm/*.c))
-# The small module's C, with its own parts in place of the library's.
-$(B)/$(1)/lean/%.o: %.c $(B)/$(2)/flags
-	@mkdir -p $$(@D)
-	$$(call say,CC,$$@)
-	$(Q)$(CLANG) $(BASE) $(CPPFLAGS) $(SAN) -fsanitize=address,undefined $$(if $$(filter fuzzer,$(1)),-fsanitize=fuzzer-no-link) -Wno-unused-function \
-	    -DBLY_LEAN '-DBLY_KINDS(X)=$$(foreach k,$(WASM_COMMON),X($$k))' -c $$< -o $$@
-$(B)/$(1)/lean/libbloomery.a: $(patsubst %.c,$(B)/$(2)/%.o,$(filter-out $(WASM_LEAN) $(WASM_LEFT_OUT),$(LIB_SRC)))
-	@mkdir -p $$(@D)
-	@rm -f $$@
-	$(Q)$(AR) rcs --thin $$@ $$^
-$(B)/$(1)/fuzz_javascript_small: $(B)/counted/fuzz/fuzz_javascript_small.o $(WASM_LEAN:%.c=$(B)/$(1)/lean/%.o) $(B)/$(1)/lean/libbloomery.a
-	$$(call say,LINK,$$@)
-	$(Q)$(CLANG) $(SAN) -fsanitize=address,undefined,fuzzer $(LDFLAGS) -pthread $$(filter %.o %.a,$$^) -lm -o $$@
--include $(WASM_LEAN:%.c=$(B)/$(1)/lean/%.d)
-endef
-$(eval $(call fuzzers,fuzzer,counted))
-$(eval $(call fuzzers,replay,asan))
--include $(FUZZ_SRC:%.c=$(B)/counted/%.d)
-
-# Every figure in full, with its page: what is committed comes from here.
-figures: $(B)/bloomery ## redraw docs/figures (a minute)
-	$(B)/bloomery figures --full --out docs/figures
-
-# To the byte, but for those that measure the machine: of these, names and labels. make test leaves out the long ones.
-figures-check: $(B)/bloomery ## is docs/figures what make figures draws today? (a minute)
-	BLY_FULL=1 BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider tests/test_pictures.py
-
-# What the commands print with --json; the tests hold it against this.
-schema: $(B)/bloomery ## write docs/schema.json anew, from the tables of the reports
-	$(B)/bloomery help --schema >docs/schema.json
-
-# Every fuzzer for FUZZ_SECONDS; fuzz-night repeats that until FUZZ_HOURS are over, or Ctrl-C. Corpora and what
-# was found stay in build/fuzz.
-FUZZ_SECONDS = 600
-FUZZ_HOURS   = 8
-fuzz: $(FUZZERS:%=$(B)/fuzzer/%) ## every fuzzer for FUZZ_SECONDS=600
-	@tools/fuzz $(B) $(FUZZ_SECONDS) 0
-fuzz-night: $(FUZZERS:%=$(B)/fuzzer/%) ## the same again and again for FUZZ_HOURS=8, or until Ctrl-C
-	@tools/fuzz $(B) $(FUZZ_SECONDS) $(FUZZ_HOURS)
-
-# The same golden files on other machines: a program without cmocka, static,
-# run by qemu-user. xxHash is a header alone, borrowed from the native system.
-# musl is another C library on this machine, and needs no qemu.
-CROSS = aarch64 s390x i686 musl
-CROSS_CC = $(if $(filter musl,$1),musl-gcc -O0,$1-linux-gnu-gcc -O1)
-.PHONY: cross
-cross: $(CROSS:%=$(B)/cross/%) ## build the reader of golden files for other machines
-# Copied once: several copies at the same time get in each other's way.
-$(B)/cross_include/%.h: /usr/include/%.h
-	@mkdir -p $(@D)
-	@cp $< $@
-$(B)/cross/%: tests/golden_reader.c $(LIB_SRC) $(wildcard include/*.h include/*/*.h src/engine/lines*.h tests/each_row.h tests/golden.h) \
-    $(B)/cross_include/xxhash.h $(B)/cross_include/xxh3.h
-	$(Q)mkdir -p $(@D)
-	$(call say,CROSS,$@)
-	$(Q)$(call CROSS_CC,$*) -std=c11 -Wall -Wextra $(WERROR) -Iinclude -Isrc \
-	    -I$(B)/cross_include -static -s -pthread $(filter %.c,$^) -lm -o $@
-
-# Long forms, each a few minutes: tests/other_libc and tools/windows/build say what they do.
-musl: ## the unit tests of the library with musl
-	@tools/setup test
-	@tests/other_libc $(B)
-windows: ## the library for Windows, which reads the golden files under wine
-	@tools/setup windows
-	@tools/windows/build $(B)
-
-$(B)/tools/make_vectors: tools/make_vectors.c $(B)/plain/libbloomery.a
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $^ -pthread -lm -o $@
-
-# Writes golden files for kinds that have none; never changes one.
-vectors: $(B)/tools/make_vectors ## write golden files for kinds that have none
-	$(B)/tools/make_vectors tests/golden
-
-format: ## lay all C out as clang-format does; make test looks
-	tools/c-files | xargs clang-format -i
-
-# What clang-tidy finds, by .clang-tidy. TIDY=quick leaves out the analyzer; it follows paths through a function until
-# it has seen 20,000 states, where its own bound takes six times as long, and believes xxHash's assertions.
-TIDY =
-tidy: ## look for mistakes with clang-tidy (minutes); make test does the quick part
-	$(Q)set -o pipefail; printf '%s\n' $(LIB_SRC) $(CLI_SRC) $(REDIS_SRC) | \
-	    xargs -P$$(nproc) -I{} clang-tidy --quiet $(if $(TIDY),--checks='-clang-analyzer-*') {} -- \
-	    -std=c11 -Iinclude -Isrc -I. $(PKG_CFLAGS) -DXXH_DEBUGLEVEL=1 -Xclang -analyzer-config -Xclang max-nodes=20000 2>&1 | { ! grep -v '^[0-9]* warnings\? generated'; }
-
-# What is committed, as a tarball of the same bytes whenever and wherever it is made.
-dist: ## build/bloomery-VERSION.tar.gz, from what is committed
-	@mkdir -p $(B)
-	$(Q)set -o pipefail; git archive --format=tar --prefix=bloomery-$(VERSION)/ HEAD | gzip -9n > $(B)/bloomery-$(VERSION).tar.gz
-	$(call say,DIST,$(B)/bloomery-$(VERSION).tar.gz)
-
-# In two files, for those who vendor it.
-amalgamation: lib ## build/amalgamation/bloomery.c and .h: the library with the common kinds in two files
-	$(Q)tools/amalgamate $(B) $(B)/amalgamation $(KINDS)
-
-# Debian's packages, from what is committed, in a folder of their own: docs/packages.md.
-deb: dist ## Debian packages in build/deb, from what is committed (minutes)
-	@tools/setup deb
-	$(Q)rm -rf $(B)/deb && mkdir -p $(B)/deb && tar -xzf $(B)/bloomery-$(VERSION).tar.gz -C $(B)/deb
-	$(Q)unset MAKEFLAGS MFLAGS MAKELEVEL; cd $(B)/deb/bloomery-$(VERSION) && dpkg-buildpackage -b -us -uc -j2 > ../build.log 2>&1 || \
-	    { tail -n 30 ../build.log; exit 1; }
-	@rm -rf $(B)/deb/bloomery-$(VERSION)
-	@ls $(B)/deb/*.deb | sed 's/^/  DEB   /'
-deb-check: deb $(B)/bloomery ## lintian on these packages; install, use and remove them in a bare Debian (root)
-	@tools/setup deb-check
-	BLY_FULL=1 BLY_DEBS=$(CURDIR)/$(B)/deb BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B) /usr/bin/python3 -m pytest \
-	    -q -p no:cacheprovider -rs tests/test_packages.py
-
-# ---------------------------------------------------------------------- bench
-
-$(B)/bench/%: bench/%.c $(B)/release/jobs.a $(B)/release/libbloomery.a
-	@mkdir -p $(@D)
-	$(CC) $(BASE) $(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o %.a,$^) -pthread -Wl,--as-needed $(PKG_LIBS) -lm $(BENCH_LIBS) -o $@
-$(B)/bench/speed_one: BENCH_LIBS = -march=native # as bloomery/inline.h asks of its users
-$(B)/bench/speed_leveldb: $(LEVELDB_SRC)
-$(B)/bench/speed_leveldb: BENCH_LIBS = -Iadapters/leveldb -lleveldb
-
--include $(BENCH:=.d)
-
-# BENCH_OPTIONS go to bloomery bench: --items 100M, --threads 2.
-BENCH_OPTIONS =
-bench: all $(BENCH) ## measurements, with BENCH_OPTIONS
-	@bench/run $(B) $(BENCH_OPTIONS)
 
 compile_commands.json: Makefile ## what editors want to know of each file
 	@tools/compile-commands > $@

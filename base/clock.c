@@ -19,10 +19,10 @@ static double whole_ns(clockid_t which)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-int64_t clock_ms(void)
+uint64_t clock_ms(void)
 {
     const struct timespec t = read_clock(CLOCK_MONOTONIC);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 double clock_ns(void)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-int64_t clock_ms(void); /* steady */
+uint64_t clock_ms(void); /* steady */
 double clock_ns(void);
 double clock_seconds(void);
 

@@ -39,11 +39,10 @@ void signals_no_pipe(void)
     signals_on(SIGPIPE, SIG_IGN);
 }
 
-void signals_heed(sigset_t *set, int number)
+bool signals_heeded(int number)
 {
     struct sigaction now;
-    if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-        sigaddset(set, number);
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN;
 }
 
 void signals_die(int number)

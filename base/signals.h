@@ -5,6 +5,7 @@
 #define BLY_BASE_SIGNALS_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /* From now on SIGINT and SIGTERM are only counted, and interrupt what waits.
  * The handler calls `wake`, if it is not NULL. */
@@ -19,8 +20,8 @@ void signals_no_pipe(void);
 /* This signal calls `handler`, and interrupts what waits. */
 void signals_on(int number, void (*handler)(int));
 
-/* Put this signal into the set, unless it is ignored (as by nohup). */
-void signals_heed(sigset_t *set, int number);
+/* False: whoever started this process wants it to be ignored (nohup). */
+bool signals_heeded(int number);
 
 /* End as this signal ends those that do nothing about it. */
 void signals_die(int number);

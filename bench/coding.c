@@ -67,7 +67,7 @@ int main(void)
         while ((double)next < nkeys[i]) {
             for (size_t j = 0; j < 1024; j++)
                 ints[j] = next++;
-            bly_add_ints(f, ints, 1024, NULL, NULL);
+            (void)!bly_add_ints(f, ints, 1024, NULL, NULL);
         }
         bly_stats s;
         bly_stat(f, &s);

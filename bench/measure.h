@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "base/clock.h"
+#include "base/random.h"
 
 /* Of this thread alone, so that a busy machine only spoils caches. */
 static inline double now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return clock_thread_ns();
 }
 
 static inline int ascending_(const void *a, const void *b)
@@ -34,11 +34,7 @@ static inline double median(double *v, int n)
 
 static inline uint64_t mix(uint64_t x)
 {
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    return bly_mix64(x);
 }
 
 /* Room that is never given back, on huge pages where there are any. */

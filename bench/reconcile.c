@@ -9,23 +9,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <bloomery/reconcile.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* others may run, too */
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static uint64_t mixed(uint64_t i)
-{
-    i = (i ^ i >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    i = (i ^ i >> 27) * UINT64_C(0x94d049bb133111eb);
-    return i ^ i >> 31;
-}
+#include "base/clock.h"
+#include "base/random.h"
 
 static void *want(void *p)
 {
@@ -47,12 +35,12 @@ static void must(bly_status st)
 static double load_time(const uint64_t *memory, uint64_t *sink)
 {
     enum { LOADS = 4000000 };
-    const double start = now();
+    const double start = clock_thread_ns();
     uint64_t sum = 0;
     for (uint64_t i = 0; i < LOADS; i++)
-        sum += memory[mixed(i) >> 39];
+        sum += memory[bly_mix64(i) >> 39];
     *sink += sum;
-    return (now() - start) / LOADS;
+    return (clock_thread_ns() - start) / LOADS;
 }
 
 static double encode_time(const uint64_t *all, size_t n, uint64_t symbols,
@@ -61,9 +49,9 @@ static double encode_time(const uint64_t *all, size_t n, uint64_t symbols,
     const bly_coding how = { .secret = secret };
     bly_coded *c;
     must(bly_coded_new(&how, 0, symbols, &c));
-    const double start = now();
+    const double start = clock_thread_ns();
     must(bly_coded_add(c, all, n));
-    const double took = (now() - start) / (double)n;
+    const double took = (clock_thread_ns() - start) / (double)n;
     bly_coded_free(c);
     return took;
 }
@@ -80,9 +68,9 @@ static double decode_time(const uint64_t *all, size_t d)
     must(bly_coded_add(theirs, all, d));
     unsigned char *const bytes = want(malloc(bly_coded_room(theirs, symbols)));
     const size_t n = bly_coded_write(theirs, 0, symbols, bytes);
-    const double start = now();
+    const double start = clock_thread_ns();
     must(bly_differ_take(found, mine, bytes, n));
-    const double took = (now() - start) / (double)d;
+    const double took = (clock_thread_ns() - start) / (double)d;
     if (!bly_differ_done(found))
         fprintf(stderr, "reconcile: not decoded\n");
     free(bytes);
@@ -103,7 +91,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < nmemory; i++)
         memory[i] = i;
     for (uint64_t i = 0; i < N; i++)
-        all[i] = mixed(i + 1);
+        all[i] = bly_mix64(i + 1);
 #define LEAST(x, y) ((x) = (y) < (x) ? (y) : (x))
     for (int r = 0; r < rounds; r++) {
         const double a = load_time(memory, &sink);

@@ -25,10 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "chord/chord_client.h"
+#include "base/clock.h"
+#include "base/random.h"
 #include "bench/measure.h"
 #include "io/hex.h"
 
@@ -51,13 +52,6 @@ struct client {
     size_t n;
     bool failed;
 };
-
-static double wall(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* -------------------------------------------------------------------- Redis */
 
@@ -188,13 +182,12 @@ static void *run_client(void *arg)
     }
     while (!atomic_load(&started))
         usleep(1000);
-    const double end = wall() + seconds;
-    for (double before = wall(); before < end && !me->failed;) {
-        me->random += UINT64_C(0x9e3779b97f4a7c15);
+    const double end = clock_seconds() + seconds;
+    for (double before = clock_seconds(); before < end && !me->failed;) {
         const unsigned char *const key =
-            keys + mix(me->random) % nkeys * STORE_DIGEST;
+            keys + random_next(&me->random) % nkeys * STORE_DIGEST;
         me->failed = redis ? !redis_get(&r, key) : !ring_ask(c, ranges, key);
-        const double now = wall();
+        const double now = clock_seconds();
         if (me->n < MOST_TIMES)
             me->times[me->n] = (float)((now - before) * 1e6);
         me->n++;

@@ -100,7 +100,7 @@ static void add(void)
 
 static void add_again(void)
 {
-    bly_add_ints(w.f, w.present, w.nasked, NULL, NULL);
+    (void)!bly_add_ints(w.f, w.present, w.nasked, NULL, NULL);
 }
 
 static void ask_absent(void)
@@ -172,7 +172,7 @@ static void single_called(void)
 static void single_add(void)
 {
     for (size_t i = 0; i < w.nasked; i++)
-        bly_add(w.f, &w.present[i], sizeof w.present[i]);
+        (void)!bly_add(w.f, &w.present[i], sizeof w.present[i]);
 }
 
 #define NFLOORS 4

@@ -28,6 +28,8 @@
 #include <bloomery/foreign.h>
 #include <bloomery_leveldb.h>
 
+#include "base/random.h"
+
 #define VALUE 100
 #define COLD_ROUNDS 5
 #define COLD_ASKED 20000
@@ -58,13 +60,6 @@ static uint64_t next(uint64_t *x)
     return *x ^= *x << 17;
 }
 
-static uint64_t mixed(uint64_t i)
-{
-    i = (i ^ i >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    i = (i ^ i >> 27) * UINT64_C(0x94d049bb133111eb);
-    return i ^ i >> 31;
-}
-
 /* Key i of n: random, and in order. Those with another salt lie among them.
  * With numbers that count up, LevelDB's own hash would be at fault: its filter
  * says maybe to 10 % of the numbers between them. */
@@ -72,7 +67,7 @@ static void key_of(uint64_t i, uint64_t n, uint64_t salt, char key[24])
 {
     const uint64_t gap = UINT64_MAX / n;
     snprintf(key, 24, "%016llx",
-             (unsigned long long)(i * gap + mixed(i ^ salt) % gap));
+             (unsigned long long)(i * gap + bly_mix64(i ^ salt) % gap));
 }
 
 static void check(char *error)

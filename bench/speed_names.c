@@ -92,7 +92,8 @@ static void make(uint64_t n)
         const int len = snprintf(text, sizeof text, "%llx.d%u.example",
                                  (unsigned long long)mix(i), (unsigned)i % 97);
         const uint64_t h = bly_hash(bly_builder_hasher(b), text, (size_t)len);
-        bly_builder_add(b, &h, NULL, 1);
+        if (bly_builder_add(b, &h, NULL, 1))
+            exit(2);
     }
     if (bly_builder_finish(b, 0, &w.f)) {
         fprintf(stderr, "%s\n", bly_error());

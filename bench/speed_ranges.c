@@ -18,6 +18,7 @@
 #include <bloomery.h>
 #include <bloomery/inline.h> /* bly_mulhi() */
 
+#include "base/search.h"
 #include "bench/measure.h"
 
 #define PIECE ((size_t)4096)
@@ -76,14 +77,8 @@ static void ask_key(size_t from)
 static void search_piece(size_t from)
 {
     for (size_t i = from; i < from + PIECE; i++) {
-        size_t low = 0, high = w.n;
-        while (low < high) {
-            const size_t mid = (low + high) / 2;
-            if (w.keys[mid] < w.a[i])
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        size_t low;
+        LOWER_BOUND(low, w.n, w.keys[low] < w.a[i]);
         w.sink += low < w.n && w.keys[low] <= w.b[i];
     }
 }

@@ -49,19 +49,12 @@
 
 #include <bloomery/sketch.h>
 
+#include "base/search.h"
 #include "bench/measure.h"
 
 #define NKEYS 1000000
 
 static uint64_t rng = 1;
-
-static uint64_t draw(void)
-{
-    uint64_t x = rng += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
 
 static void *need(void *p)
 {
@@ -96,15 +89,9 @@ static stream zipf(double exponent, size_t n)
     for (size_t i = 0; i < NKEYS; i++)
         upto[i] = sum += pow((double)i + 1, -exponent);
     for (size_t e = 0; e < n; e++) {
-        const double at = (double)(draw() >> 11) * 0x1p-53 * sum;
-        size_t low = 0, high = NKEYS - 1;
-        while (low < high) {
-            const size_t mid = (low + high) / 2;
-            if (upto[mid] > at)
-                high = mid;
-            else
-                low = mid + 1;
-        }
+        const double at = random_share(&rng) * sum;
+        size_t low;
+        LOWER_BOUND(low, NKEYS - 1, upto[low] <= at);
         s.events[e] = low;
         s.times[low]++;
     }

@@ -11,16 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define BATCH 64
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 int main(int argc, char **argv)
 {
@@ -44,8 +38,8 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < BATCH; i++)
         all[i].msg_hdr = (struct msghdr){ .msg_iov = &part, .msg_iovlen = 1 };
     unsigned long long sent = 0;
-    const double end = seconds_now() + strtod(argv[3], NULL);
-    while (seconds_now() < end) {
+    const double end = clock_seconds() + strtod(argv[3], NULL);
+    while (clock_seconds() < end) {
         const int k = sendmmsg(fd, all, BATCH, 0);
         sent += k > 0 ? (unsigned long long)k : 0;
     }

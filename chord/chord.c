@@ -24,14 +24,14 @@
 
 #include <string.h>
 
+#include "base/random.h"
+#include "base/search.h"
+
 /* ------------------------------------------------------------- small things */
 
 uint64_t chord_random(struct chord *n)
 {
-    uint64_t x = n->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return random_next(&n->random);
 }
 
 /* Periods vary by an eighth to both sides, lest all nodes speak at once. */
@@ -409,15 +409,9 @@ void chord_alone(struct chord *n, uint64_t now)
 static size_t owner_among(const struct chord_peer *members, size_t count,
                           uint64_t id)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (members[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < count ? low : 0;
+    size_t at;
+    LOWER_BOUND(at, count, members[at].id < id);
+    return at < count ? at : 0;
 }
 
 void chord_ideal(struct chord *n, const struct chord_peer *members,

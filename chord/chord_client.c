@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "wire/runtime.h"
 #include "report/say.h"
 
@@ -66,7 +67,7 @@ void client_init(struct chord_client *c, const struct chord_params *p,
     c->call.timeout = c->timeout = timeout;
     c->call.ring = wire_ring(p->name ? p->name : "ring", 64, r, copies);
     chord_init(&c->n, &c->ring, &client_host, c, (struct chord_peer){ 0, 0 },
-               &c->walk, runtime_now());
+               &c->walk, clock_ms());
 }
 
 void client_free(struct chord_client *c)
@@ -99,7 +100,7 @@ void client_close(struct chord_client *c)
 
 void attempts_begin(struct chord_client *c)
 {
-    c->until = c->wait ? runtime_now() + c->wait : 0;
+    c->until = c->wait ? clock_ms() + c->wait : 0;
 }
 
 bool attempts_go_on(struct chord_client *c, unsigned tries, unsigned most)
@@ -108,7 +109,7 @@ bool attempts_go_on(struct chord_client *c, unsigned tries, unsigned most)
     const struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
     if (!tries)
         return true;
-    if (c->until ? runtime_now() + ms >= c->until : tries >= most)
+    if (c->until ? clock_ms() + ms >= c->until : tries >= most)
         return false;
     nanosleep(&t, NULL);
     return true;
@@ -116,7 +117,7 @@ bool attempts_go_on(struct chord_client *c, unsigned tries, unsigned most)
 
 void attempts_hurry(struct chord_client *c, uint64_t most)
 {
-    const uint64_t now = c->until ? runtime_now() : 0;
+    const uint64_t now = c->until ? clock_ms() : 0;
     const uint64_t left = c->until > now ? c->until - now : 1;
     c->call.timeout = c->until && left < most ? left : most;
 }
@@ -153,7 +154,7 @@ static bool lookup_from(struct chord_client *c, const struct address *entry,
     const struct descriptor d = { descriptor_id(entry, 0), 0, *entry, 0 };
     const struct chord_peer via = { d.id, book_add(&c->book, &d) };
     c->n.walks_used = 0;
-    c->n.now = runtime_now();
+    c->n.now = clock_ms();
     c->waits = c->ended = false;
     struct chord_walk *const w = chord_walk_new(&c->n, CHORD_APP, id);
     if (!w)
@@ -164,9 +165,9 @@ static bool lookup_from(struct chord_client *c, const struct address *entry,
         const struct chord_peer to = c->to;
         c->waits = false;
         if (ask_ring(c, to, &c->question, &a))
-            chord_receive(&c->n, to, &a, runtime_now());
+            chord_receive(&c->n, to, &a, clock_ms());
         else
-            chord_silent(&c->n, c->question.request, runtime_now());
+            chord_silent(&c->n, c->question.request, clock_ms());
     }
     return c->ended && c->found.ok && c->found.npeers;
 }

@@ -25,6 +25,10 @@
 #include <bloomery.h>
 
 #include "chord/chord.h"
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/random.h"
+#include "base/search.h"
 #include "wire/frame.h"
 #include "wire/runtime.h"
 #include "base/byte_order.h"
@@ -58,15 +62,9 @@ struct store {
 /* The first record that is not below the digest. */
 static size_t store_place(const struct store *s, const unsigned char *digest)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (memcmp(s->at[mid].r.digest, digest, STORE_DIGEST) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, s->n, memcmp(s->at[at].r.digest, digest, STORE_DIGEST) < 0);
+    return at;
 }
 
 static struct slot *store_find(struct store *s, const unsigned char *digest)
@@ -79,15 +77,7 @@ static struct slot *store_find(struct store *s, const unsigned char *digest)
 
 static bool store_room(struct store *s)
 {
-    if (s->n < s->room)
-        return true;
-    const size_t room = s->room ? 2 * s->room : 256;
-    struct slot *const more = realloc(s->at, room * sizeof *more);
-    if (!more)
-        return false;
-    s->at = more;
-    s->room = room;
-    return true;
+    return GROW(&s->at, &s->room, s->n + 1);
 }
 
 /* There is room for it. */
@@ -98,7 +88,7 @@ static void store_note(struct store *s, const struct stored *r, bool damaged)
         memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof *s->at);
         s->n++;
     }
-    s->at[i] = (struct slot){ *r, runtime_now(), damaged };
+    s->at[i] = (struct slot){ *r, clock_ms(), damaged };
 }
 
 static void store_forget(struct store *s, const unsigned char *digest)
@@ -394,7 +384,7 @@ enum store_result store_put(struct store *s, const struct stored *given,
     const bool known = old && !store_newer(&r, &old->r);
     if (known) {
         has = old->r;
-        old->touched = runtime_now();
+        old->touched = clock_ms();
     }
     pthread_mutex_unlock(&s->lock);
     enum store_result result = STORE_NONE;
@@ -577,11 +567,8 @@ void store_summary(struct store *s, enum store_kind kind, uint64_t a,
         const struct stored *const r = &s->at[i].r;
         if (!is_of(&s->at[i], kind) || !chord_within(a, store_id(r->digest), b))
             continue;
-        uint64_t x = get_le(r->digest + 8, 8) ^
-                     (r->counter * UINT64_C(0x9e3779b97f4a7c15) + r->writer);
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        buckets[r->digest[16]] ^= x ^ x >> 31;
+        buckets[r->digest[16]] ^= bly_mix64(
+            get_le(r->digest + 8, 8) ^ (r->counter * RANDOM_STEP + r->writer));
     }
     pthread_mutex_unlock(&s->lock);
 }

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/byte_order.h"
+#include "base/clock.h"
 
 #define STORE_DIGEST 32
 #define STORE_BLOCK ((size_t)1 << 20) /* bytes of a block at most */
@@ -81,7 +82,7 @@ enum store_result store_get(struct store *s,
                             struct stored *r, unsigned char **data);
 
 /* Forget a record. store_drop_idle() does so only if nobody has put it since
- * `before`, a time of runtime_now(): false if it stays. */
+ * `before`, a time of clock_ms(): false if it stays. */
 void store_drop(struct store *s, const unsigned char digest[STORE_DIGEST]);
 bool store_drop_idle(struct store *s, const unsigned char digest[STORE_DIGEST],
                      uint64_t before);

@@ -9,7 +9,8 @@
 
 #include "base/byte_order.h"
 #include "io/digests.h"
-#include "base/table.h"
+#include "base/lookup.h"
+#include "base/grow.h"
 
 uint64_t descriptor_id(const struct address *a, unsigned v)
 {
@@ -34,54 +35,25 @@ uint64_t wire_ring(const char *name, unsigned bits, unsigned r, unsigned copies)
 
 /* ----------------------------------------------------------------- the book */
 
-static size_t book_slot(const struct book *b, uint64_t id)
+/* The number of an id; 0: unknown. */
+static uint32_t book_find(const struct book *b, uint64_t id)
 {
-    size_t i = (size_t)(table_hash(&id, sizeof id) % b->nslots);
-    while (b->slots[i] && b->at[b->slots[i] - 1].id != id)
-        i = i + 1 < b->nslots ? i + 1 : 0;
-    return i;
-}
-
-static void book_index(struct book *b)
-{
-    memset(b->slots, 0, b->nslots * sizeof b->slots[0]);
-    for (size_t i = 0; i < b->n; i++)
-        if (b->at[i].address.family)
-            b->slots[book_slot(b, b->at[i].id)] = (uint32_t)i + 1;
-}
-
-static bool book_grow(struct book *b)
-{
-    const size_t nslots = b->nslots ? 2 * b->nslots : 128;
-    if (b->n >= BOOK_MOST)
-        return false;
-    uint32_t *const slots = calloc(nslots, sizeof *slots);
-    struct descriptor *const at = realloc(b->at, nslots / 2 * sizeof *at);
-    if (at)
-        b->at = at;
-    if (!slots || !at) {
-        free(slots);
-        return false;
-    }
-    free(b->slots);
-    b->slots = slots;
-    b->nslots = nslots;
-    book_index(b);
-    return true;
+    LOOKUP_EACH (&b->by_id, table_hash(&id, sizeof id), row)
+        if (b->at[row].id == id)
+            return (uint32_t)row + 1;
+    return 0;
 }
 
 uint32_t book_add(struct book *b, const struct descriptor *d)
 {
-    if (b->nslots) {
-        const uint32_t known = b->slots[book_slot(b, d->id)];
-        if (known) {
-            struct descriptor *const old = &b->at[known - 1];
-            if (!address_equal(&old->address, &d->address) || old->v != d->v)
-                return 0;
-            if (d->incarnation > old->incarnation)
-                old->incarnation = d->incarnation;
-            return known;
-        }
+    const uint32_t known = book_find(b, d->id);
+    if (known) {
+        struct descriptor *const old = &b->at[known - 1];
+        if (!address_equal(&old->address, &d->address) || old->v != d->v)
+            return 0;
+        if (d->incarnation > old->incarnation)
+            old->incarnation = d->incarnation;
+        return known;
     }
     if ((d->address.family != 4 && d->address.family != 6) ||
         !d->address.port || d->v >= WIRE_MOST_V ||
@@ -92,14 +64,16 @@ uint32_t book_add(struct book *b, const struct descriptor *d)
         while (b->at[b->hand].address.family)
             b->hand++;
         at = b->hand;
-        b->nfree--;
-    } else if (2 * (b->n + 1) > b->nslots && !book_grow(b)) {
+    } else if (b->n >= BOOK_MOST || !GROW(&b->at, &b->room, b->n + 1)) {
         return 0;
-    } else {
-        b->n++;
     }
+    if (!lookup_add(&b->by_id, table_hash(&d->id, sizeof d->id), at))
+        return 0;
+    if (b->nfree)
+        b->nfree--;
+    else
+        b->n++;
     b->at[at] = *d;
-    b->slots[book_slot(b, d->id)] = (uint32_t)at + 1;
     return (uint32_t)at + 1;
 }
 
@@ -111,8 +85,10 @@ void book_keep(struct book *b, const bool *used)
             b->nfree++;
         }
     b->hand = 0;
-    if (b->nslots)
-        book_index(b);
+    lookup_empty(&b->by_id);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->at[i].address.family) /* there is room: it was in it before */
+            lookup_add(&b->by_id, table_hash(&b->at[i].id, 8), i);
 }
 
 const struct descriptor *book_get(const struct book *b, uint32_t at)
@@ -124,7 +100,7 @@ const struct descriptor *book_get(const struct book *b, uint32_t at)
 void book_free(struct book *b)
 {
     free(b->at);
-    free(b->slots);
+    lookup_free(&b->by_id);
     *b = (struct book){ 0 };
 }
 

@@ -16,6 +16,7 @@
 #ifndef BLY_CHORD_WIRE_H
 #define BLY_CHORD_WIRE_H
 
+#include "base/lookup.h"
 #include "wire/address.h"
 #include "chord/chord.h"
 #include "wire/frame.h"
@@ -40,8 +41,8 @@ uint64_t wire_ring(const char *name, unsigned bits, unsigned r,
 /* Who is known: a number from 1 for each id. Zero is empty. */
 struct book {
     struct descriptor *at;
-    uint32_t *slots;
-    size_t n, nslots;
+    struct lookup by_id;
+    size_t n, room;
     size_t nfree, hand; /* numbers to be used again, and where to look */
 };
 

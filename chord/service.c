@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* -------------------------------------------------------------- one service */
 
 /* What can be printed anywhere: no control characters. */
@@ -179,14 +181,8 @@ bool services_announce(struct services *t, const struct service *s,
     }
     if (at == t->n && t->n == t->most)
         return false;
-    if (t->n == t->room) {
-        const size_t room = t->room ? 2 * t->room : 16;
-        struct service_row *const rows = realloc(t->rows, room * sizeof *rows);
-        if (!rows)
-            return false;
-        t->rows = rows;
-        t->room = room;
-    }
+    if (!GROW(&t->rows, &t->room, t->n + 1))
+        return false;
     if (t->changed && !t->changed(t->ctx, s, true))
         return false;
     if (at < t->n)

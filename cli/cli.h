@@ -158,12 +158,15 @@ struct command {
         return function(&(args), operands);          \
     }
 
-/* The same where what it needs was not there when the command was built. */
-#define CANNOT_RUN(function, why)                            \
-    static int run_##function(struct list *operands)         \
-    {                                                        \
-        (void)operands;                                      \
-        return fail("this bloomery was built without " why); \
+/* The same where only bloomery-PROGRAM has the function (program.h).
+ * ELSEWHERE() lets a name be NULL in a program that has no such function. */
+#define ELSEWHERE(function) \
+    extern __typeof__(function) function __attribute__((weak))
+#define RUNS_IN(program, function, args)                                      \
+    ELSEWHERE(function);                                                      \
+    static int run_##function(struct list *operands)                          \
+    {                                                                         \
+        return function ? function(&(args), operands) : program_run(program); \
     }
 
 #define COMMAND_DECLARE_(name) extern const struct command cmd_##name;

@@ -107,6 +107,19 @@ static bool build_values(const bly_spec *spec, struct job *job)
     return false;
 }
 
+/* Changes of a list from day to day are exact filters of a few hundred bytes
+ * that are sent to everybody: a page of header, which helps where a file is
+ * mapped, would be most of each. */
+#define BUILD_COMPACT_BYTES ((uint64_t)64 << 10)
+
+static void build_compactly(bly_filter *f)
+{
+    bly_stats s;
+    bly_peek(f, &s);
+    if (strcmp(s.kind, "exact") == 0 && s.bytes <= BUILD_COMPACT_BYTES)
+        bly_set_compact(f, true);
+}
+
 /* Note the field of the groups, unless something else is noted so: for the
  * message of who asks without it. False, with the reason printed; then f is
  * gone. */
@@ -250,6 +263,7 @@ static int build_run(struct list *operands)
         return TROUBLE;
     if (build_args.keys.select.group && !build_notes_group(f))
         return TROUBLE;
+    build_compactly(f);
     const struct building how = { build_args.output, &build_args.meta,
                                   build_args.json };
     bly_stats s;

@@ -42,6 +42,10 @@ static const struct opt dedup_options[] = {
       "output, or a folder (FOLDER/) with one file per input" },
     { "pairs", 0, OPT_TEXT, &wanted.pairs, "FILE",
       "write the pairs at the threshold or above: id, id, likeness" },
+    FLAG("all", 0, wanted.all_pairs,
+         "with --pairs: also all pairs among equal texts, and each of these "
+         "with what one of them is like; else only the first of equal texts "
+         "is in a pair, with each of the others and with what is like it"),
     { "clusters", 0, OPT_TEXT, &wanted.clusters, "FILE",
       "write the clusters: id, number" },
     { "removed", 0, OPT_TEXT, &wanted.removed, "FILE",
@@ -320,6 +324,8 @@ static int run_dedup(struct list *operands)
     if (!o->output && !o->pairs && !o->clusters && !o->removed &&
         !o->save_index && !o->json && !quiet && !filtered)
         warn("only the report is written; -o OUT writes the corpus");
+    if (o->all_pairs && !o->pairs)
+        return fail("--all says which pairs --pairs FILE writes");
     o->one_pass = filtered && !memory;
     const int status = pick(o, ngrams) ? dedup_run(o, &inputs) : TROUBLE;
     json_path_free(&o->text);

@@ -2,6 +2,7 @@
  * cmd_digest.c - cache digests, for people who run Squid: bloomery digest VERB
  */
 #include "apps/digest/jobs.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct digest_args digest_args = {
@@ -142,43 +143,15 @@ static const struct opt digest_simulate_options[] = {
 };
 
 /* What was left out where the command was built. */
-#ifndef BLY_CURL
-int digest_get(const struct digest_args *args, struct list *operands)
-{
-    (void)args;
-    (void)operands;
-    return fail("this bloomery was built without libcurl "
-                "(libcurl4-openssl-dev) and cannot fetch");
-}
-#endif
-#ifndef BLY_MICROHTTPD
-int digest_serve(const struct digest_args *args, struct list *operands)
-{
-    (void)args;
-    (void)operands;
-    return fail("this bloomery was built without libmicrohttpd "
-                "(libmicrohttpd-dev) and cannot serve");
-}
-#endif
-#if !defined(BLY_CURL) || !defined(BLY_MICROHTTPD)
-int digest_relay(const struct digest_args *args, struct list *operands)
-{
-    (void)args;
-    (void)operands;
-    return fail("this bloomery was built without libcurl or libmicrohttpd "
-                "(libcurl4-openssl-dev, libmicrohttpd-dev) and cannot relay");
-}
-#endif
-
 #define DIGEST_SERVES                                  \
     REPORTS({ "at the start", serving_fields, LINES }, \
             { "at the end", served_fields, LINES })
 
-RUNS(digest_get, digest_args)
+RUNS_IN("web", digest_get, digest_args)
 RUNS(digest_build, digest_args)
 RUNS(digest_has, digest_args)
-RUNS(digest_serve, digest_args)
-RUNS(digest_relay, digest_args)
+RUNS_IN("web", digest_serve, digest_args)
+RUNS_IN("web", digest_relay, digest_args)
 RUNS(digest_simulate, digest_args)
 
 static const struct verb digest_verbs[] = {

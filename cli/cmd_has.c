@@ -194,7 +194,9 @@ static const struct field answered_fields[] = {
 };
 
 /* The rate of false positives among keys, and whether that is only a bound: all
- * of a large filter would have to be read. NAN: not known. */
+ * of a large filter would have to be read. NAN: not known, as with a filter
+ * that is never wrong within its universe, when nobody says how many of the
+ * keys are from outside. */
 #define HAS_STAT_BYTES ((uint64_t)64 << 20)
 
 static double rate_of(const bly_filter *f, bool *bound)
@@ -202,6 +204,8 @@ static double rate_of(const bly_filter *f, bool *bound)
     bly_stats s;
     bly_peek(f, &s);
     *bound = s.bytes > HAS_STAT_BYTES;
+    if (strcmp(s.kind, "exact") == 0)
+        return NAN;
     if (!*bound)
         bly_stat(f, &s);
     /* The rate of a filter of ranges is that of long ones. */

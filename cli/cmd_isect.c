@@ -2,16 +2,12 @@
  * cmd_isect.c - lines that all of several lists have: bloomery isect
  */
 #include "apps/sync/isect.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct isect_args isect_args;
 
-static int isect_run(struct list *operands)
-{
-    if (isect_args.timeout > 86400)
-        return fail("at most --timeout 86400 (seconds)");
-    return isect(&isect_args, operands);
-}
+RUNS_IN("net", isect, isect_args)
 
 static const struct opt isect_options[] = {
     FLAG("count", 'c', isect_args.count,
@@ -19,9 +15,10 @@ static const struct opt isect_options[] = {
     FLAG("null", '0', isect_args.nul,
          "lines end at NUL bytes, not at newlines; printed ones too"),
     OPTION("key-file", 'K', OPT_TEXT, &isect_args.key_file, "FILE",
-           "the secret of lists that are served with one"),
-    { "timeout", 0, OPT_POSITIVE, &isect_args.timeout, "SECONDS",
-      "how long another machine may be silent; 60 if not given" },
+           "the secret of lists that are served with one, which seals what is "
+           "said: 16 raw bytes, or 32 or 64 hexadecimal digits"),
+    { "timeout", 0, OPT_BETWEEN(POSITIVE, 1, 86400), &isect_args.timeout,
+      "SECONDS", "how long another machine may be silent; 60 if not given" },
     THREADS_OPTION(isect_args.threads),
     QUIET_OPTION("print nothing but errors"),
     JSON_OPTION(isect_args),
@@ -30,9 +27,9 @@ static const struct opt isect_options[] = {
 
 static const struct example isect_examples[] = {
     { "bloomery isect bloom.ids filter.ids", "ids that both lists have" },
-    { "bloomery sync serve --listen 0.0.0.0:3130 filter.ids",
-      "on another machine: serve a list" },
-    { "bloomery isect bloom.ids there:3130 elsewhere:3130",
+    { "bloomery sync serve -K secret --listen 0.0.0.0:3130 filter.ids",
+      "on another machine: serve a list to those who have the secret" },
+    { "bloomery isect -K secret bloom.ids there:3130 elsewhere:3130",
       "ids that all three have, with filters instead of lists on the way" },
     { 0 },
 };
@@ -55,5 +52,5 @@ const struct command cmd_isect = {
     .options = isect_options,
     .examples = isect_examples,
     .reports = REPORTS({ "", isect_fields, ONE }),
-    .run = isect_run,
+    .run = run_isect,
 };

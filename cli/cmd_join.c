@@ -2,12 +2,15 @@
  * cmd_join.c - two files joined by a key
  */
 #include "apps/join/join.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct join_args join_args;
 
 static int join_command(struct list *operands)
 {
+    if ((join_args.remote || join_args.serve) && !join_reaches())
+        return program_run("net");
     return join(&join_args, operands);
 }
 
@@ -45,8 +48,10 @@ static const struct opt join_options[] = {
     FLAG("null", '0', join_args.keys.nul,
          "lines end at NUL bytes, not at newlines; printed ones too"),
     OPTION("key-file", 'K', OPT_TEXT, &join_args.keys.key_file, "FILE",
-           "hash with the secret in FILE, 16 raw bytes or 32 hexadecimal "
-           "digits, if somebody may choose keys to slow it down"),
+           "hash with the secret in FILE, 16 raw bytes, or 32 or 64 "
+           "hexadecimal digits, if somebody may choose keys to slow it down; "
+           "with --remote and --serve it also seals what they say to each "
+           "other"),
     BINARY_OPTION,
     THREADS_OPTION(join_args.threads),
     WAIT_OPTION,

@@ -9,6 +9,7 @@
 #include "apps/net/receive.h"
 #include "apps/net/gossip/gossip_node.h"
 #include "workbench/sim/net_gossip.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 #include "workbench/net_picture.h"
 #include "workbench/plot.h"
@@ -412,39 +413,52 @@ static int run_net_trace(struct list *operands)
     return net_receive(&trace_args);
 }
 
+ELSEWHERE(net_node);
 static int run_net_node(struct list *operands)
 {
     (void)operands;
-    return net_node(&find_args);
+    return net_node ? net_node(&find_args) : program_run("net");
 }
 
-RUNS(net_announce, find_args)
-RUNS(net_find, find_args)
+RUNS_IN("net", net_announce, find_args)
+RUNS_IN("net", net_find, find_args)
 
+ELSEWHERE(net_node_status);
 static int run_net_status(struct list *operands)
 {
     const char *const one =
         operand_or_at("net status", operands, &find_args.at);
+    if (one && !net_node_status)
+        return program_run("net");
     return one ? net_node_status(&find_args, one) : TROUBLE;
 }
 
+ELSEWHERE(gossip_peer);
 static int run_net_peer(struct list *operands)
 {
     if (operands->n > 1)
         return fail("one folder at a time, not \"%s\" too", operands->at[1]);
+    if (!gossip_peer)
+        return program_run("net");
     return gossip_peer(&peer_args, operands->at[0]);
 }
 
+ELSEWHERE(gossip_find_words);
 static int run_net_search(struct list *operands)
 {
     const struct list none = { 0 };
     peer_args.at = operand_or_at("net search", &none, &peer_at);
+    if (peer_args.at && !gossip_find_words)
+        return program_run("net");
     return peer_args.at ? gossip_find_words(&peer_args, operands) : TROUBLE;
 }
 
+ELSEWHERE(gossip_peers);
 static int run_net_peers(struct list *operands)
 {
     const char *const one = operand_or_at("net peers", operands, &peer_at);
+    if (one && !gossip_peers)
+        return program_run("net");
     return one ? gossip_peers(&peer_args, one) : TROUBLE;
 }
 

@@ -2,6 +2,7 @@
  * cmd_node.c - a ring of processes that keeps files: bloomery node VERB ...
  */
 #include "apps/node/chord_files.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct node_args node_args;
@@ -98,11 +99,14 @@ static const struct opt node_key_options[] = {
     { 0 },
 };
 
-RUNS(ring_node_run, node_args)
-RUNS(ring_node_put, node_args)
-RUNS(ring_node_get, node_args)
-RUNS(ring_node_rm, node_args)
-RUNS(ring_node_ls, node_args)
+RUNS_IN("net", ring_node_run, node_args)
+RUNS_IN("net", ring_node_put, node_args)
+RUNS_IN("net", ring_node_get, node_args)
+RUNS_IN("net", ring_node_rm, node_args)
+RUNS_IN("net", ring_node_ls, node_args)
+
+ELSEWHERE(ring_node_status);
+ELSEWHERE(ring_node_leave);
 
 /* The node is an operand, or that of --at. */
 static int of_one(int (*run)(const struct node_args *, const struct list *),
@@ -110,6 +114,8 @@ static int of_one(int (*run)(const struct node_args *, const struct list *),
 {
     const char *one = operand_or_at(verb, operands, &node_args.at);
     const struct list which = { &one, 1, 0 };
+    if (one && !run)
+        return program_run("net");
     return one ? run(&node_args, &which) : TROUBLE;
 }
 
@@ -123,7 +129,7 @@ static int run_ring_node_leave(struct list *operands)
     return of_one(ring_node_leave, "node leave", operands);
 }
 
-RUNS(ring_node_key, node_args)
+RUNS_IN("net", ring_node_key, node_args)
 
 static const struct verb node_verbs[] = {
     { .name = "run",

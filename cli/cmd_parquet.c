@@ -2,6 +2,7 @@
  * cmd_parquet.c - filters in Parquet files: bloomery parquet VERB ...
  */
 #include "apps/parquet/parquet_verbs.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct parquet_args parquet_args;
@@ -44,7 +45,7 @@ static const struct opt parquet_add_options[] = {
 
 RUNS(parquet_verb_info, parquet_args)
 RUNS(parquet_verb_has, parquet_args)
-RUNS(parquet_verb_add, parquet_args)
+RUNS_IN("parquet", parquet_verb_add, parquet_args)
 
 static const struct verb parquet_verbs[] = {
     { .name = "info",

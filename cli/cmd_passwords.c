@@ -2,6 +2,7 @@
  * cmd_passwords.c - leaked passwords: bloomery passwords VERB ...
  */
 #include "apps/passwords/passwords.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 #include "io/foreign_files.h"
 
@@ -82,12 +83,7 @@ static const struct opt passwords_serve_options[] = {
 
 RUNS(passwords_build, passwords_args)
 RUNS(passwords_check, passwords_args)
-#ifdef BLY_MICROHTTPD
-RUNS(passwords_serve, passwords_args)
-#else
-CANNOT_RUN(passwords_serve,
-           "libmicrohttpd (libmicrohttpd-dev) and cannot serve")
-#endif
+RUNS_IN("web", passwords_serve, passwords_args)
 
 static const struct verb passwords_verbs[] = {
     { .name = "build",

@@ -2,6 +2,7 @@
  * cmd_redis.c - filters on servers: bloomery redis VERB ...
  */
 #include "apps/redis/redis.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct redis_args redis_args = {
@@ -95,8 +96,8 @@ static const struct opt redis_info_options[] = {
     REDIS_LOGIN, REDIS_CLUSTER, QUIET_ERRORS, JSON_OPTION(redis_args), { 0 },
 };
 
-#ifdef BLY_HIREDIS
-#include "apps/redis/lane.h"
+ELSEWHERE(password_read);
+ELSEWHERE(password_wipe);
 
 static int redis_logged_in(redis_verb *run, struct list *operands)
 {
@@ -113,16 +114,13 @@ static int redis_logged_in(redis_verb *run, struct list *operands)
     return status;
 }
 
-#define REDIS_RUNS(function)                         \
-    static int run_##function(struct list *operands) \
-    {                                                \
-        return redis_logged_in(function, operands);  \
+#define REDIS_RUNS(function)                                  \
+    ELSEWHERE(function);                                      \
+    static int run_##function(struct list *operands)          \
+    {                                                         \
+        return function ? redis_logged_in(function, operands) \
+                        : program_run("redis");               \
     }
-#else
-#define REDIS_RUNS(function)                                            \
-    CANNOT_RUN(function, "hiredis (libhiredis-dev) and cannot talk to " \
-                         "servers")
-#endif
 
 #define REDIS_MOVED REPORTS({ "", redis_moved_fields, ONE })
 

@@ -3,6 +3,7 @@
  */
 #include "apps/ring/placing.h"
 #include "workbench/ring_show.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 #include "workbench/ring_picture.h"
 
@@ -51,7 +52,13 @@ static const struct opt ring_place_options[] = {
     { 0 },
 };
 
-RUNS(ring_show, show_args)
+/* The members of a live ring need what speaks to them. */
+ELSEWHERE(ring_live);
+static int run_ring_show(struct list *operands)
+{
+    return show_args.node.at.n && !ring_live ? program_run("net")
+                                             : ring_show(&show_args, operands);
+}
 RUNS(ring_place, placing_args)
 
 static const struct verb ring_verbs[] = {

@@ -2,6 +2,7 @@
  * cmd_seal.c - search in one's own encrypted archive: bloomery seal VERB ...
  */
 #include "apps/seal/seal_args.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct seal_args seal_args;
@@ -53,18 +54,11 @@ static const struct opt seal_open_options[] = {
     { 0 },
 };
 
-#ifdef BLY_SODIUM
-#include "apps/seal/seal.h"
-#define SEAL_RUNS(function) RUNS(function, seal_args)
-#else
-#define SEAL_RUNS(function) \
-    CANNOT_RUN(function, "libsodium (libsodium-dev) and cannot seal")
-#endif
-SEAL_RUNS(seal_init)
-SEAL_RUNS(seal_add)
-SEAL_RUNS(seal_trapdoor)
-SEAL_RUNS(seal_search)
-SEAL_RUNS(seal_open)
+RUNS_IN("net", seal_init, seal_args)
+RUNS_IN("net", seal_add, seal_args)
+RUNS_IN("net", seal_trapdoor, seal_args)
+RUNS_IN("net", seal_search, seal_args)
+RUNS_IN("net", seal_open, seal_args)
 
 static const struct verb seal_verbs[] = {
     { .name = "init",

@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/prompt.h"
+#include "apps/shell/prompt_edit.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/filters.h"
@@ -317,6 +318,11 @@ static int shell_run(struct list *operands)
                    ? fail("one filter at a time, not '%s'", operands->at[1])
                    : fail("no filter is given; usage: bloomery shell FILTER; "
                           "bloomery build makes one");
+    if (isatty(STDIN_FILENO) && !edit_open) {
+        program_try("shell");
+        note("lines cannot be edited: the program bloomery-shell, which needs "
+             "libedit, is not installed");
+    }
     /* An operand, wherever it is put. */
     char *path = NULL;
     if (asprintf(&path, "%s%s",

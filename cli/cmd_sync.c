@@ -2,6 +2,7 @@
  * cmd_sync.c - what two machines do not share: bloomery sync VERB ...
  */
 #include "apps/sync/sync.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct sync_args sync_args;
@@ -25,10 +26,10 @@ static struct sync_args sync_args;
                "how long a message of the other side may take, and the wait "  \
                "for it; 60 "                                                   \
                "if not given"),                                                \
-        OPTION(                                                                \
-            "key-file", 'K', OPT_TEXT, &sync_args.key_file, "FILE",            \
-            "the secret that both sides have, 16 raw bytes or 32 hexadecimal " \
-            "digits, if somebody may choose lines or files to do harm")
+        OPTION("key-file", 'K', OPT_TEXT, &sync_args.key_file, "FILE",         \
+               "the secret that both sides have, which seals what they say "   \
+               "to each other and keys the hashes: 16 raw bytes, or 32 or 64 " \
+               "hexadecimal digits (bloomery node key makes one)")
 #define SYNC_MOVES                                                             \
     FLAG("dry-run", 0, sync_args.dry_run,                                      \
          "change nothing; print what differs, < for what only this side has, " \
@@ -112,11 +113,11 @@ static const struct opt sync_serve_options[] = {
     { 0 },
 };
 
-RUNS(sync_local, sync_args)
-RUNS(sync_pull, sync_args)
-RUNS(sync_push, sync_args)
-RUNS(sync_both, sync_args)
-RUNS(sync_serve, sync_args)
+RUNS_IN("net", sync_local, sync_args)
+RUNS_IN("net", sync_pull, sync_args)
+RUNS_IN("net", sync_push, sync_args)
+RUNS_IN("net", sync_both, sync_args)
+RUNS_IN("net", sync_serve, sync_args)
 
 static const struct verb sync_verbs[] = {
     { .name = "local",
@@ -165,9 +166,10 @@ static const struct verb sync_verbs[] = {
       .summary = "let others pull, and push with --write",
       .about = "serve PATH answers others over TCP, or with --stdio on "
                "standard input "
-               "and output. There is neither a password nor encryption: beyond "
-               "one's "
-               "own machine, use --rsh ssh.",
+               "and output. With --key-file FILE, whoever lacks the same "
+               "secret learns nothing and changes nothing; without it, all is "
+               "readable on the way, and anybody may connect: beyond one's own "
+               "machine, use --key-file or --rsh ssh.",
       .options = sync_serve_options,
       .reports = REPORTS({ "", sync_serve_fields, ONE }),
       .run = run_sync_serve },
@@ -180,6 +182,8 @@ static const struct example sync_examples[] = {
       "let others read a folder, from this machine" },
     { "bloomery sync pull photos/ nas:3130",
       "bring what is new or changed there, over TCP" },
+    { "bloomery sync pull -K secret photos/ nas:3130",
+      "likewise, sealed with a secret that both sides have" },
     { "bloomery sync both --rsh ssh notes/ me@home:notes/",
       "bring two folders together, over ssh" },
     { "bloomery sync pull ids.txt news:3130 -o missing.txt",

@@ -1,7 +1,7 @@
 /*
  * cmd_table.c - sorted tables with filters: bloomery table VERB ...
  */
-#include "apps/table/table.h"
+#include "apps/table/table_args.h"
 #include "cli/rows.h"
 
 static struct table_args table_args;

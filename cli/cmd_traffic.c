@@ -6,6 +6,7 @@
 #include "apps/traffic/scan_verb.h"
 #include "apps/traffic/sfb.h"
 #include "apps/traffic/traffic.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 #include "workbench/flows_picture.h"
 
@@ -247,31 +248,13 @@ static const struct opt traffic_queue_options[] = {
 };
 
 RUNS(traffic_gen, traffic_args)
-#ifdef BLY_PCAP
-RUNS(traffic_flows, traffic_args)
-RUNS(traffic_count, traffic_args)
-RUNS(traffic_block, traffic_args)
-RUNS(traffic_scan, traffic_args)
-RUNS(traffic_digest, traffic_args)
-RUNS(traffic_trace, traffic_args)
-RUNS(traffic_queue, traffic_args)
-#else
-#define TRAFFIC_CANNOT(function) \
-    CANNOT_RUN(function, "libpcap (libpcap-dev) and cannot read captures")
-TRAFFIC_CANNOT(traffic_flows)
-TRAFFIC_CANNOT(traffic_count)
-TRAFFIC_CANNOT(traffic_block)
-TRAFFIC_CANNOT(traffic_digest)
-TRAFFIC_CANNOT(traffic_trace)
-static int run_traffic_scan(struct list *operands)
-{
-    return scan_all(&traffic_args, operands, NULL);
-}
-static int run_traffic_queue(struct list *operands)
-{
-    return queue_any(&traffic_args, operands, NULL);
-}
-#endif
+RUNS_IN("traffic", traffic_flows, traffic_args)
+RUNS_IN("traffic", traffic_count, traffic_args)
+RUNS_IN("traffic", traffic_block, traffic_args)
+RUNS_IN("traffic", traffic_scan, traffic_args)
+RUNS_IN("traffic", traffic_digest, traffic_args)
+RUNS_IN("traffic", traffic_trace, traffic_args)
+RUNS_IN("traffic", traffic_queue, traffic_args)
 
 static const struct verb traffic_verbs[] = {
     { .name = "flows",

@@ -110,7 +110,7 @@ static const struct opt unique_options[] = {
 
 static const struct example unique_examples[] = {
     { "bloomery unique access.log", "without the lines that repeat" },
-    { "tail -F app.log | bloomery unique --regex 'ERROR (.*)'",
+    { "tail -F app.log | bloomery unique --skip-bad --regex 'ERROR (.*)'",
       "each error once, as it comes" },
     { "bloomery unique --filter seen.bly today.txt > new.txt",
       "what no earlier run has printed" },

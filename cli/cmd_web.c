@@ -3,26 +3,12 @@
  */
 #include "apps/web/web.h"
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "report/say.h"
 
 static struct web_args web_args;
 
-#ifndef BLY_MICROHTTPD
-int web_serve(const struct web_args *args)
-{
-    (void)args;
-    return fail("this bloomery was built without libmicrohttpd "
-                "(libmicrohttpd-dev) and cannot serve");
-}
-#endif
-
-static int web_run(struct list *operands)
-{
-    if (operands->n)
-        return fail("'%s' is not an option; --folder says where the files are",
-                    operands->at[0]);
-    return web_serve(&web_args);
-}
+RUNS_IN("web", web_serve, web_args)
 
 static const struct opt web_options[] = {
     { "listen", 0, OPT_TEXT, &web_args.listen, "ADDRESS:PORT",
@@ -49,11 +35,12 @@ const struct command cmd_web = {
              "and cells, plan, measure, open a filter from a file. The page "
              "runs the library as WebAssembly; nothing is sent anywhere. The "
              "files are made by make web, and may be served by any web server "
-             "instead.",
+             "instead. Where make site has built the handbook, or the package "
+             "with it is installed, that is served beside it, at /handbook/.",
     .options = web_options,
     .examples = web_examples,
     .reports =
         (const struct report[]){ { "when it begins", web_serving_fields, ONE },
                                  { 0 } },
-    .run = web_run,
+    .run = run_web_serve,
 };

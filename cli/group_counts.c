@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/pipeline.h"
-#include "base/table.h"
 #include "report/say.h"
 
 struct group_counting {
@@ -20,54 +20,25 @@ struct group_counting {
     pthread_mutex_t lock;
 };
 
-static bool widen(struct group_counts *c)
-{
-    const size_t ntable = c->ntable ? 2 * c->ntable : 1024;
-    uint32_t *const table = calloc(ntable, sizeof *table);
-    bly_group *const groups =
-        realloc(c->groups, ntable / 2 * sizeof *c->groups);
-    if (groups)
-        c->groups = groups;
-    if (!table || !groups) {
-        free(table);
-        return false;
-    }
-    for (size_t i = 0; i < c->n; i++) {
-        const bly_bytes *const name = &groups[i].name;
-        uint64_t at = table_hash(name->ptr, name->len);
-        while (table[at & (ntable - 1)])
-            at++;
-        table[at & (ntable - 1)] = (uint32_t)i + 1;
-    }
-    free(c->table);
-    c->table = table;
-    c->ntable = ntable;
-    c->room = ntable / 2;
-    return true;
-}
-
 /* The group of that name, which is made if there is none; NULL: no memory. */
 static bly_group *group_named(struct group_counts *c, const void *name,
                               size_t len)
 {
-    if (c->n == c->room && (c->n >= UINT32_MAX / 2 || !widen(c)))
-        return NULL;
-    uint64_t at = table_hash(name, len);
-    for (;; at++) {
-        uint32_t *const number = &c->table[at & (c->ntable - 1)];
-        bly_group *const g = *number ? &c->groups[*number - 1] : NULL;
-        if (g && g->name.len == len && !memcmp(g->name.ptr, name, len))
+    const uint64_t hash = table_hash(name, len);
+    LOOKUP_EACH (&c->by_name, hash, row) {
+        bly_group *const g = &c->groups[row];
+        if (g->name.len == len && !memcmp(g->name.ptr, name, len))
             return g;
-        if (g)
-            continue;
-        char *const own = malloc(len + 1);
-        if (!own)
-            return NULL;
-        memcpy(own, name, len);
-        c->groups[c->n] = (bly_group){ .name = { own, len } };
-        *number = (uint32_t)++c->n;
-        return &c->groups[c->n - 1];
     }
+    char *const own = malloc(len + 1);
+    if (!own || !GROW(&c->groups, &c->room, c->n + 1) ||
+        !lookup_add(&c->by_name, hash, c->n)) {
+        free(own);
+        return NULL;
+    }
+    memcpy(own, name, len);
+    c->groups[c->n] = (bly_group){ .name = { own, len } };
+    return &c->groups[c->n++];
 }
 
 static bly_status count_batch(struct job *job, struct batch *b)
@@ -120,6 +91,6 @@ void group_counts_free(struct group_counts *c)
     for (size_t i = 0; i < c->n; i++)
         free((void *)(uintptr_t)c->groups[i].name.ptr);
     free(c->groups);
-    free(c->table);
+    lookup_free(&c->by_name);
     *c = (struct group_counts){ 0 };
 }

@@ -4,14 +4,14 @@
 #ifndef BLY_CLI_GROUP_COUNTS_H
 #define BLY_CLI_GROUP_COUNTS_H
 
+#include "base/lookup.h"
 #include "io/keys.h"
 
 /* Zero is empty. */
 struct group_counts {
     bly_group *groups; /* each with its name, members and others */
     size_t n, room;
-    uint32_t *table; /* numbers of groups, from 1, by the hash of the name */
-    size_t ntable;   /* a power of 2 */
+    struct lookup by_name;
 };
 
 /* Count the keys of files, whose form is a group, a tab and a name, as members;

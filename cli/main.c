@@ -17,29 +17,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/program.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "workbench/plot.h"
-
-static const struct command *const table[] = {
-#define COMMAND_ROW_(name) &cmd_##name,
-    COMMANDS(COMMAND_ROW_)
-#undef COMMAND_ROW_
-};
-
-const struct command *command_at(size_t i)
-{
-    return i < sizeof table / sizeof table[0] ? table[i] : NULL;
-}
-
-const struct command *command_named(const char *name)
-{
-    for (size_t i = 0; command_at(i); i++)
-        if (strcmp(command_at(i)->name, name) == 0)
-            return command_at(i);
-    return NULL;
-}
 
 /* A standard descriptor that the caller closed would be given to the next file
  * that is opened, and a message would go into a filter. They are filled with
@@ -55,6 +37,7 @@ static void fill_descriptors(void)
 int main(int argc, char **argv)
 {
     fill_descriptors();
+    program_began(argv);
     if (argc < 2)
         return fail("which command? bloomery --help lists them, and bloomery "
                     "COMMAND --help explains one");
@@ -65,6 +48,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("bloomery %s\n", bly_version());
+#ifdef BLY_SECURITY_CONTACT
+        puts("vulnerabilities: " BLY_SECURITY_CONTACT);
+#endif
         return out_finish(YES);
     }
     if (word[0] == '-')

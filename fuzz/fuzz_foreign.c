@@ -202,8 +202,8 @@ static bool make(const bly_format_info *t, unsigned bits, struct file *to)
     if (!(t->can & BLY_FORMAT_NEW) || bly_foreign_new(&spec, &f))
         return false;
     for (size_t i = 0; i < NTEXTS; i++)
-        (void)bly_foreign_add(f, &texts[i], 1, NULL,
-                              NULL); /* some are no keys */
+        (void)!bly_foreign_add(f, &texts[i], 1, NULL,
+                               NULL); /* some are no keys */
     const bly_status st = bly_foreign_write(f, put_file, to);
     bly_foreign_free(f);
     return st == BLY_OK;

@@ -59,7 +59,7 @@ static void make_node(void)
     assert(!bly_node_link(v, "u") && !bly_node_link(v, "w"));
     assert(!bly_node_link(u, "v") && !bly_node_add(v, "here", 4));
     for (int i = 0; i < 3; i++) {
-        bly_node_add(u, &(char){ (char)('a' + i) }, 1);
+        (void)!bly_node_add(u, &(char){ (char)('a' + i) }, 1);
         message.n = 0;
         assert(!bly_node_tell(u, "v", keep, &message, NULL));
         if (i < 2)

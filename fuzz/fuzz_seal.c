@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char folder[] = "/tmp/fuzz-seal-XXXXXX", path[64];
     static int fd = -1;
     if (fd < 0) {
-        if (!sodium_begin() || !mkdtemp(folder))
+        if (!secure_begin() || !mkdtemp(folder))
             exit(0);
         snprintf(path, sizeof path, "%s/index", folder);
         fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!index_open(folder, &x, &found))
         return 0;
     for (size_t i = 0; i < x.n; i++)
-        zindex_has(x.entries[i].bits, x.entries[i].m, x.r, trapdoor,
+        zindex_has(x.entries[i].bits, x.entries[i].m, x.r, seal_prf, trapdoor,
                    x.entries[i].id);
     index_free(&x);
     return 0;

@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static int fd = -1;
     if (fd < 0) {
         char name[ID_TEXT];
-        if (!sodium_begin() || !mkdtemp(folder))
+        if (!secure_begin() || !mkdtemp(folder))
             exit(0);
         id_text(id, name);
         snprintf(path, sizeof path, "%s/%s.sealed", folder, name);

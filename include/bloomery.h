@@ -1,5 +1,6 @@
 /*
  * bloomery.h - the Bloom-filter family, under one interface
+ * SPDX-License-Identifier: MIT
  *
  * A filter answers "is this key in the set?" using a few bits per key. "No" is
  * certain; "maybe" is wrong with a small probability that you choose. Kinds
@@ -9,10 +10,15 @@
  *     bly_spec spec = { .items = 1000000, .fpr = 0.01 };
  *     if (bly_new(&spec, &f))
  *         errx(2, "%s", bly_error());
- *     bly_add(f, "swordfish", 9);
+ *     if (bly_add(f, "swordfish", 9))
+ *         errx(2, "%s", bly_error());
  *     if (bly_has(f, "swordfish", 9))
  *         puts("maybe");
  *     bly_free(f);
+ *
+ * If all keys are there already, one call makes a filter of any kind from them:
+ * bly_build_keys(), or bly_build_ints() for integers. If they come in batches,
+ * perhaps from several threads, use a bly_builder.
  *
  * Failure. A function that can fail returns a bly_status; BLY_OK is 0. A call
  * that fails changes nothing, unless its comment says otherwise (a batch
@@ -20,7 +26,8 @@
  * would be right. The library never prints, exits or aborts, and never sets
  * errno on purpose. A function that returns a status answers a NULL pointer
  * that is not allowed with BLY_EINVAL; other functions must not be given one.
- * An array of no elements may be NULL.
+ * An array of no elements may be NULL. The compiler warns if a program ignores
+ * the status of a call that adds, combines or saves keys (BLY_MUST_CHECK).
  *
  * Ownership. An object that a call hands out through `**out` belongs to the
  * caller, who releases it with the free function of its type; if the call
@@ -59,6 +66,22 @@
  * which of them it holds (bly_keying), and bly_has_as() and its relatives
  * convert a key to that type or fail.
  *
+ * Listing. A filter cannot list its keys: it holds bits or fingerprints, from
+ * which no key can be computed. Keep the keys elsewhere if you will need them,
+ * to build a filter of another size for instance. What you can do is ask about
+ * candidates, estimate how many keys there are (bly_stat()), and compare two
+ * filters (bly_compare()). For the list of keys that two sides do not share,
+ * see bloomery/reconcile.h.
+ *
+ * Expiry. Keys do not expire one by one. For "seen in the last hour", use the
+ * kind "aging", which forgets keys after a window of time or of additions. Call
+ * bly_tick() with the current time before you add or ask. Other kinds keep a
+ * key until it is removed, if they can remove.
+ *
+ *     bly_option hour[] = { { "turn", "time" }, { "seconds", "3600" } };
+ *     bly_spec spec = { .kind = "aging", .fpr = 0.01, .options = hour,
+ *                       .noptions = 2, .items = 100000 };     keys in an hour
+ *
  * Batches are the fast path: they overlap the cache misses of many keys. The
  * answer to a batch is a bitmap: bit i % 64 of word i / 64 for key i, in
  * BLY_BITMAP_WORDS(n) words; bits past n are zero.
@@ -84,9 +107,10 @@
 #define BLY_END_DECLS _Pragma("GCC visibility pop")
 #endif
 
-/* BLY_SIZED(bly_status, bly_new, bly_spec, (parameters), (arguments)) declares
- * bly_new() and the library function behind it, bly_new_sized(). That one has
- * one more parameter, the last: the size of the caller's bly_spec. */
+/* BLY_SIZED(bly_status, bly_new, bly_spec, (parameters), (arguments)) defines
+ * bly_new(), and declares the library function behind it, bly_new_sized(). That
+ * one has one more parameter, the last: the size of the caller's bly_spec.
+ * These definitions are at the end of each header. */
 #define BLY_SIZED(type, name, object, params, args)                   \
     type name##_sized(BLY_LIST_ params, size_t size);                 \
     static inline type name params                                    \
@@ -98,6 +122,15 @@
 #define BLY_PASS_bly_status return
 #define BLY_PASS_bool return
 #define BLY_PASS_void (void)
+
+/* The compiler warns where the result of such a call is not used: if the call
+ * failed, keys are missing, and a filter without them says "no" to them. Where
+ * that does not matter, write (void)!bly_add(...). */
+#ifdef __GNUC__
+#define BLY_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define BLY_MUST_CHECK
+#endif
 
 BLY_BEGIN_DECLS
 
@@ -257,12 +290,9 @@ const bly_param *bly_param_at(const bly_param *params, size_t i);
 /* Describe the kind with this index (0 is the default kind), the kind with this
  * name (NULL: the default kind), or the kind of a filter. False, with *out
  * unchanged, if there is no such kind. */
-BLY_SIZED(bool, bly_kind_at, bly_kind_info, (size_t index, bly_kind_info *out),
-          (index, out));
-BLY_SIZED(bool, bly_kind_named, bly_kind_info,
-          (const char *name, bly_kind_info *out), (name, out));
-BLY_SIZED(void, bly_kind_of, bly_kind_info,
-          (const bly_filter *f, bly_kind_info *out), (f, out));
+static inline bool bly_kind_at(size_t index, bly_kind_info *out);
+static inline bool bly_kind_named(const char *name, bly_kind_info *out);
+static inline void bly_kind_of(const bly_filter *f, bly_kind_info *out);
 
 /* The word for ability number bit ("add", "has", ...), and its meaning. NULL
  * past the last one. */
@@ -364,19 +394,14 @@ typedef struct bly_prediction {
 /* Choose sizes for spec and predict what they achieve, without making a filter.
  * Also works for static kinds. Fails as bly_new() does if the spec is wrong.
  * Uses next to no memory. */
-bly_status bly_plan_sized(const bly_spec *spec, size_t spec_size,
-                          bly_prediction *out, size_t out_size);
-static inline bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
-{
-    return bly_plan_sized(spec, sizeof *spec, out, sizeof *out);
-}
+static inline bly_status bly_plan(const bly_spec *spec, bly_prediction *out);
 
 /* Make an empty filter, which belongs to the caller until bly_free().
  * BLY_EINVAL if the spec is wrong or contradicts itself, BLY_ERANGE past a
  * limit, BLY_ENOMEM. BLY_ENOTSUP for a kind that must be built from all its
- * keys at once: use a bly_builder. Clears all of the filter's memory. */
-BLY_SIZED(bly_status, bly_new, bly_spec,
-          (const bly_spec *spec, bly_filter **out), (spec, out));
+ * keys at once: use bly_build_keys() or a bly_builder. Clears all of the
+ * filter's memory. */
+static inline bly_status bly_new(const bly_spec *spec, bly_filter **out);
 
 /* Release f. NULL is allowed. No other thread may be using it. */
 void bly_free(bly_filter *f);
@@ -384,16 +409,6 @@ void bly_free(bly_filter *f);
 /* Make an independent, writable copy of f, from the same memory source. Reads
  * all of f. A mapped filter is checked first; BLY_EFORMAT if it is damaged. */
 bly_status bly_clone(const bly_filter *f, bly_filter **out);
-
-/* The same in steps, for callers that must not pause for as long as copying a
- * large filter takes. bly_cloning_some() copies up to nbytes more; *out stays
- * NULL until the copy is complete, and then is the copy. f must not change or
- * be freed in the meantime. If that happens, give the copy up with
- * bly_cloning_free(), which does not look at f. */
-typedef struct bly_cloning bly_cloning;
-bly_status bly_cloning_new(const bly_filter *f, bly_cloning **out);
-bly_status bly_cloning_some(bly_cloning *c, uint64_t nbytes, bly_filter **out);
-void bly_cloning_free(bly_cloning *c);
 
 /* Put the contents of `from` in the place of those of f, and release `from`:
  * for a filter that was made from f and takes its place. f keeps its address.
@@ -410,13 +425,6 @@ bly_status bly_become(bly_filter *f, bly_filter *from);
  * made; 0: no limit. A filter that already holds more keeps what it has and
  * does not grow. A clone has the same limit. */
 void bly_limit(bly_filter *f, uint64_t max_bytes);
-
-/* Let a memory source that defragments move the memory of f. `move` is given a
- * pointer that alloc returned. It returns the new address of those bytes, or
- * NULL if they stay where they are. f itself may move: the result is its new
- * address, and the old one is no longer valid. Cannot fail. */
-bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
-                     void *ctx);
 
 /* --------------------------------------------------------------- hashing */
 
@@ -454,8 +462,7 @@ typedef struct bly_hasher { /* final */
 
 /* The hasher that a filter made from spec would have. BLY_EINVAL if spec has
  * both a seed and a secret, or a secret and a kind that keeps keys in order. */
-BLY_SIZED(bly_status, bly_hasher_for, bly_spec,
-          (const bly_spec *spec, bly_hasher *out), (spec, out));
+static inline bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out);
 
 /* The hasher of f: bly_has(f, k, n) asks for the hash
  * bly_hash(bly_hasher_of(f), k, n). It belongs to f and is valid as long as f
@@ -523,7 +530,7 @@ bly_bytes bly_key_normalise(uint32_t forms, bly_bytes key, char *room);
  * add, BLY_EFULL if there is no room left, BLY_EREADONLY for a mapped filter,
  * BLY_ESECRET for a filter opened blind. A kind that grows may also fail with
  * BLY_ENOMEM or BLY_ERANGE. */
-bly_status bly_add(bly_filter *f, const void *key, size_t len);
+bly_status bly_add(bly_filter *f, const void *key, size_t len) BLY_MUST_CHECK;
 
 /* False only if the key was never added, or has since been removed or
  * forgotten. For a BLY_LIKELY_NO kind, this is likely but not certain. Cannot
@@ -537,13 +544,13 @@ bool bly_has(const bly_filter *f, const void *key, size_t len);
 bly_status bly_remove(bly_filter *f, const void *key, size_t len);
 
 /* The same for a key whose hash the caller already has. */
-bly_status bly_add_hash(bly_filter *f, uint64_t hash);
+bly_status bly_add_hash(bly_filter *f, uint64_t hash) BLY_MUST_CHECK;
 bool bly_has_hash(const bly_filter *f, uint64_t hash);
 
 /* The same for an integer, with the conversions of bly_add_ints() and
  * bly_has_ints(). An integer in a register need not be written to memory
  * first. */
-bly_status bly_add_int(bly_filter *f, uint64_t key);
+bly_status bly_add_int(bly_filter *f, uint64_t key) BLY_MUST_CHECK;
 bool bly_has_int(const bly_filter *f, uint64_t key);
 
 /* The same for n hashes, keys, keys of a column or integers at once. Input and
@@ -562,13 +569,13 @@ bool bly_has_int(const bly_filter *f, uint64_t key);
  * adding it fails with BLY_ERANGE, and asking for it answers "maybe". Use
  * bly_has_as() and its relatives, which are told the type. */
 bly_status bly_add_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
-                          uint64_t *fresh, size_t *ndone);
+                          uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 bly_status bly_add_keys(bly_filter *f, const bly_bytes *keys, size_t n,
-                        uint64_t *fresh, size_t *ndone);
+                        uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 bly_status bly_add_column(bly_filter *f, const bly_column *keys, size_t n,
-                          uint64_t *fresh, size_t *ndone);
+                          uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,
-                        uint64_t *fresh, size_t *ndone);
+                        uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 void bly_has_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                     uint64_t *maybe);
 void bly_has_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
@@ -598,7 +605,7 @@ void bly_prefetch_hashes(const bly_filter *f, const uint64_t *hashes, size_t n);
  * BLY_ESECRET for a filter opened blind. If bly_has_as() fails, maybe[] is
  * "maybe" for all keys. */
 bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
-                      size_t n, uint64_t *fresh, size_t *ndone);
+                      size_t n, uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 bly_status bly_has_as(const bly_filter *f, bly_key_type type, const void *keys,
                       size_t n, uint64_t *maybe);
 
@@ -624,32 +631,85 @@ bly_status bly_has_ranges_as(const bly_filter *f, bly_key_type type,
                              const void *a, const void *b, size_t n,
                              uint64_t *maybe);
 
-/* Remove n hashes. A hash that fails does not keep the others from being
- * removed. The result is BLY_OK if all were removed, otherwise the first
- * failure. each, unless NULL, receives the status of every hash. */
+/* What only some kinds can do takes keys in the same four ways: as hashes, as
+ * byte strings, as integers, and as keys of a type. Byte strings are taken as
+ * they are, and integers as bly_add_ints() takes them, except that a filter of
+ * text refuses one from 2^63 on (BLY_ERANGE). Keys of a type are arrays of
+ * bly_bytes, int64_t or uint64_t, which are converted as by bly_hash_as(); one
+ * that cannot be converted is BLY_EINVAL. BLY_ENOTSUP for a kind that cannot do
+ * it, BLY_EREADONLY for changing a mapped filter, BLY_ESECRET for a filter that
+ * was opened blind, unless it is given hashes. */
+
+/* Remove n keys. A key that fails does not keep the others from being removed.
+ * The result is BLY_OK if all were removed, otherwise the first failure, which
+ * may be any that bly_remove() has. each, unless NULL, receives the status of
+ * every key. */
 bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
                              bly_status *each);
+bly_status bly_remove_keys(bly_filter *f, const bly_bytes *keys, size_t n,
+                           bly_status *each);
+bly_status bly_remove_ints(bly_filter *f, const uint64_t *ints, size_t n,
+                           bly_status *each);
+bly_status bly_remove_as(bly_filter *f, bly_key_type type, const void *keys,
+                         size_t n, bly_status *each);
 
-/* Add hash i by[i] times. Stops as bly_add_hashes() does. */
+/* Add a key `by` times; add key i by[i] times. Stops at the first key that
+ * fails, as bly_add_hashes() does; *ndone, unless NULL, becomes the number of
+ * keys before it. */
+bly_status bly_increase(bly_filter *f, const void *key, size_t len,
+                        uint64_t by) BLY_MUST_CHECK;
 bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,
-                               const uint64_t *by, size_t n, size_t *ndone);
+                               const uint64_t *by, size_t n,
+                               size_t *ndone) BLY_MUST_CHECK;
+bly_status bly_increase_keys(bly_filter *f, const bly_bytes *keys,
+                             const uint64_t *by, size_t n,
+                             size_t *ndone) BLY_MUST_CHECK;
+bly_status bly_increase_ints(bly_filter *f, const uint64_t *ints,
+                             const uint64_t *by, size_t n,
+                             size_t *ndone) BLY_MUST_CHECK;
+bly_status bly_increase_as(bly_filter *f, bly_key_type type, const void *keys,
+                           const uint64_t *by, size_t n,
+                           size_t *ndone) BLY_MUST_CHECK;
 
-/* How often each hash was added: an estimate that is never too low, unless the
+/* How often each key was added: an estimate that is never too low, unless the
  * documentation of the kind says otherwise. UINT64_MAX stands for "past the
- * ceiling". BLY_ENOTSUP for a kind that does not count. */
+ * ceiling". If the call fails, the counts mean nothing. */
+bly_status bly_count(const bly_filter *f, const void *key, size_t len,
+                     uint64_t *count);
 bly_status bly_count_hashes(const bly_filter *f, const uint64_t *hashes,
                             size_t n, uint64_t *counts);
+bly_status bly_count_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
+                          uint64_t *counts);
+bly_status bly_count_ints(const bly_filter *f, const uint64_t *ints, size_t n,
+                          uint64_t *counts);
+bly_status bly_count_as(const bly_filter *f, bly_key_type type,
+                        const void *keys, size_t n, uint64_t *counts);
 
-/* The values stored for n hashes. A hash has a value if its bit in the bitmap
- * `present` is set; otherwise values[i] is 0.
+/* The value stored for a key; BLY_EABSENT if it has none. The values stored for
+ * n keys: a key has a value if its bit in the bitmap `present` is set;
+ * otherwise values[i] is 0. If the call fails, the values mean nothing.
  *
- * bly_set_hash() changes one value. BLY_EABSENT if the key is not known,
- * BLY_ERANGE if the value does not fit, BLY_ENOTSUP if the values of this
- * filter are fixed. Never set the value of a key that was not added: if it is a
- * false positive, the filter cannot tell, and another key gets the value. */
+ * A key that was not added may seem to have a value, at the rate of false
+ * positives. */
+bly_status bly_get_value(const bly_filter *f, const void *key, size_t len,
+                         uint64_t *value);
 bly_status bly_get_hashes(const bly_filter *f, const uint64_t *hashes, size_t n,
                           uint64_t *values, uint64_t *present);
-bly_status bly_set_hash(bly_filter *f, uint64_t hash, uint64_t value);
+bly_status bly_get_keys(const bly_filter *f, const bly_bytes *keys, size_t n,
+                        uint64_t *values, uint64_t *present);
+bly_status bly_get_ints(const bly_filter *f, const uint64_t *ints, size_t n,
+                        uint64_t *values, uint64_t *present);
+bly_status bly_get_as(const bly_filter *f, bly_key_type type, const void *keys,
+                      size_t n, uint64_t *values, uint64_t *present);
+
+/* Change the value of a key. BLY_EABSENT if the key is not known, BLY_ERANGE if
+ * the value does not fit, BLY_ENOTSUP if the values of this filter are fixed.
+ * Never set the value of a key that was not added: if it is a false positive,
+ * the filter cannot tell, and another key gets the value. */
+bly_status bly_set_value(bly_filter *f, const void *key, size_t len,
+                         uint64_t value) BLY_MUST_CHECK;
+bly_status bly_set_hash(bly_filter *f, uint64_t hash,
+                        uint64_t value) BLY_MUST_CHECK;
 
 /* Set the current time of a filter that forgets, in seconds from any origin
  * that the caller sticks to. The first tick sets the origin. A clock that runs
@@ -660,8 +720,48 @@ bly_status bly_tick(bly_filter *f, uint64_t now);
 
 /* -------------------------------------------------------------- building */
 
-/* A builder makes a filter of any kind from all its keys. Any number of threads
- * may give it keys at once.
+/* Make a filter of any kind from n keys that are there already: byte strings as
+ * they are, integers, or keys of a type, which are converted to what the spec
+ * says that the filter holds (bly_hash_as()). The filter belongs to the caller.
+ *
+ *     bly_bytes words[] = { { "swordfish", 9 }, { "flounder", 8 } };
+ *     bly_spec spec = { .kind = "fuse", .fpr = 0.001 };
+ *     if (bly_build_keys(&spec, words, 2, &f))
+ *         errx(2, "%s", bly_error());
+ *
+ * Without spec.items, the filter is sized for the number of different keys. If
+ * the spec does not say what the keys are, bly_build_ints() makes a filter of
+ * uint64 keys, and bly_build_as() one of `type`. values[i] belongs to key i; it
+ * is NULL except for a kind that has a value for each key and is built
+ * ("bloomier").
+ *
+ * Many keys are hashed and built into the filter by all processors. To choose
+ * the number of threads, or if the keys do not all fit into memory, use a
+ * builder, whose errors these calls have. */
+static inline bly_status bly_build_keys(const bly_spec *spec,
+                                        const bly_bytes *keys, size_t n,
+                                        bly_filter **out) BLY_MUST_CHECK;
+static inline bly_status bly_build_ints(const bly_spec *spec,
+                                        const uint64_t *ints, size_t n,
+                                        bly_filter **out) BLY_MUST_CHECK;
+static inline bly_status bly_build_as(const bly_spec *spec, bly_key_type type,
+                                      const void *keys, const uint64_t *values,
+                                      size_t n,
+                                      bly_filter **out) BLY_MUST_CHECK;
+
+/* A builder makes a filter of any kind from all its keys, which come in
+ * batches. Any number of threads may give it keys at once.
+ *
+ *     bly_builder *b;
+ *     bly_spec spec = { .kind = "ribbon", .fpr = 0.001 };
+ *     if (bly_builder_new(&spec, &b))
+ *         errx(2, "%s", bly_error());
+ *     while ((n = next_batch(keys)))                  an array of bly_bytes
+ *         if (bly_builder_add_keys(b, keys, NULL, n))
+ *             errx(2, "%s", bly_error());
+ *     if (bly_builder_finish(b, 0, &f))
+ *         errx(2, "%s", bly_error());
+ *     bly_builder_free(b);
  *
  * If spec gives items (or bits and fpr), a kind that adds takes the keys as
  * they come. Otherwise the builder keeps the hashes, 8 bytes each, and sizes
@@ -683,8 +783,8 @@ typedef struct bly_builder bly_builder;
 
 /* Make a builder, which belongs to the caller until bly_builder_free(). If the
  * spec is wrong, this fails as bly_plan() does, before any key is taken. */
-BLY_SIZED(bly_status, bly_builder_new, bly_spec,
-          (const bly_spec *spec, bly_builder **out), (spec, out));
+static inline bly_status bly_builder_new(const bly_spec *spec,
+                                         bly_builder **out);
 
 /* The hasher to use for the keys. Valid as long as the builder is. */
 const bly_hasher *bly_builder_hasher(const bly_builder *b);
@@ -695,7 +795,21 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b);
  * once. After a failure the builder can only be freed; finishing it fails
  * too. */
 bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
-                           const uint64_t *values, size_t n);
+                           const uint64_t *values, size_t n) BLY_MUST_CHECK;
+
+/* The same for keys that are not hashed yet: byte strings as they are,
+ * integers, and keys of a type, which are converted to what the spec says that
+ * the filter holds. (bly_builder_add() takes hashes, of bly_builder_hasher().)
+ */
+bly_status bly_builder_add_keys(bly_builder *b, const bly_bytes *keys,
+                                const uint64_t *values,
+                                size_t n) BLY_MUST_CHECK;
+bly_status bly_builder_add_ints(bly_builder *b, const uint64_t *ints,
+                                const uint64_t *values,
+                                size_t n) BLY_MUST_CHECK;
+bly_status bly_builder_add_as(bly_builder *b, bly_key_type type,
+                              const void *keys, const uint64_t *values,
+                              size_t n) BLY_MUST_CHECK;
 
 /* Tell the builder, for a kind with DENY, which keys are not in the set: the
  * filter will say no to each of them. All keys of the set must have been added
@@ -745,7 +859,7 @@ bly_status bly_builder_beginning(bly_builder *b, const void *text, size_t len);
  * the builder holds nothing, even if the call failed, but it must still be
  * freed. */
 bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
-                              bly_filter **out);
+                              bly_filter **out) BLY_MUST_CHECK;
 
 /* After bly_builder_finish(): is the capacity an estimate of the number of
  * distinct keys? If so, it is right to within 2 %. False if the caller gave the
@@ -785,13 +899,11 @@ typedef struct bly_stats {
 } bly_stats;
 
 /* Everything f knows about itself. Reads all of f. Cannot fail. */
-BLY_SIZED(void, bly_stat, bly_stats, (const bly_filter *f, bly_stats *out),
-          (f, out));
+static inline void bly_stat(const bly_filter *f, bly_stats *out);
 
 /* The same without reading the contents: items_estimate, items_sd, fill and
  * fpr_now are NAN. Takes no longer for a large filter than for a small one. */
-BLY_SIZED(void, bly_peek, bly_stats, (const bly_filter *f, bly_stats *out),
-          (f, out));
+static inline void bly_peek(const bly_filter *f, bly_stats *out);
 
 /* ---------------------------------------------------------------- metadata */
 
@@ -844,9 +956,9 @@ size_t bly_meta_unknown(const bly_filter *f);
  * is bit j % 8 of byte j / 8; docs/small.md says what the bits mean.
  *
  *     unsigned char packet[32];
- *     bly_raw_get(f, packet, sizeof packet);          the sender
- *     bly_new(&spec, &g);                             the receiver: the same
- *     bly_raw_set(g, packet, sizeof packet);          kind and parameters
+ *     st = bly_raw_get(f, packet, sizeof packet);     the sender
+ *     st = bly_new(&spec, &g);                        the receiver: the same
+ *     st = bly_raw_set(g, packet, sizeof packet);     kind and parameters
  *
  * bly_raw_bytes() is the number of bytes, or 0 for a kind without this form.
  * nbytes must be exactly that, otherwise BLY_EINVAL.
@@ -894,7 +1006,7 @@ const bly_filter *bly_layer(const bly_filter *f, uint32_t i);
  * For kinds made of bits, the union is exactly the filter of both sets.
  * Counting kinds add their counts, which are never below the truth. An
  * intersection holds every key that is in both sets, and some more. */
-bly_status bly_merge(bly_filter *dst, const bly_filter *src);
+bly_status bly_merge(bly_filter *dst, const bly_filter *src) BLY_MUST_CHECK;
 bly_status bly_intersect(bly_filter *dst, const bly_filter *src);
 
 /* Do two filters give the same answers to hashes? They do if kind, shape, hash
@@ -919,9 +1031,8 @@ typedef struct bly_likeness {
 /* Estimate how much two filters have in common. They must agree in kind, shape
  * and hash, otherwise BLY_EUNFIT; BLY_ENOTSUP for a kind that cannot be
  * compared. Reads all of both. */
-BLY_SIZED(bly_status, bly_compare, bly_likeness,
-          (const bly_filter *a, const bly_filter *b, bly_likeness *out),
-          (a, b, out));
+static inline bly_status bly_compare(const bly_filter *a, const bly_filter *b,
+                                     bly_likeness *out);
 
 /* Make a filter of the same keys in half the memory. Its rate is that of f with
  * twice as many keys. For kinds that can fold. BLY_EINVAL if the size of f is
@@ -935,9 +1046,8 @@ bly_status bly_fold(const bly_filter *f, bly_filter **out);
  * The hash is that of f; spec gives kind, items, fpr, bits and options.
  * BLY_ENOTSUP if the kind of f cannot do this. The new filter belongs to the
  * caller; f is unchanged. */
-BLY_SIZED(bly_status, bly_convert, bly_spec,
-          (const bly_filter *f, const bly_spec *spec, bly_filter **out),
-          (f, spec, out));
+static inline bly_status bly_convert(const bly_filter *f, const bly_spec *spec,
+                                     bly_filter **out);
 
 /* ----------------------------------------------------------------- files */
 
@@ -1008,12 +1118,14 @@ double bly_entropy(const bly_filter *f);
  * given only during its call. It returns false to stop; the call then fails
  * with BLY_EIO, and what was put before is incomplete. */
 typedef bool bly_put(void *ctx, const void *bytes, size_t nbytes);
-bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx);
+bly_status bly_write(const bly_filter *f, bly_put *put,
+                     void *ctx) BLY_MUST_CHECK;
 
 /* The same, and free f, even if put() stops. The memory of a large filter goes
  * back to the system while it is written, so that the filter and the bytes made
  * from it need not be in memory in full at the same time. */
-bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx);
+bly_status bly_write_away(bly_filter *f, bly_put *put,
+                          void *ctx) BLY_MUST_CHECK;
 
 /* The number of bytes that bly_write() will write; and a part of them.
  * bly_write_part() writes nbytes, or as many as there are, starting at byte
@@ -1024,20 +1136,6 @@ uint64_t bly_written_bytes(const bly_filter *f);
 size_t bly_write_part(const bly_filter *f, uint64_t from, void *buf,
                       size_t nbytes);
 
-/* The same in steps, for callers that must not pause for as long as a pass over
- * a large filter takes. A file begins with its checksums, so they are computed
- * first: bly_parts_sum() reads at most nbytes of f, or one block of 64 KiB, and
- * returns whether all checksums are known. bly_parts_take() is
- * bly_write_part(), and computes those that are still missing. A filter that is
- * coded or compact has no checksums to compute ahead. f must not change or be
- * freed before the last of these calls; bly_parts_free() does not look at
- * it. */
-typedef struct bly_parts bly_parts;
-bly_status bly_parts_new(const bly_filter *f, bly_parts **out);
-bool bly_parts_sum(bly_parts *p, uint64_t nbytes);
-size_t bly_parts_take(bly_parts *p, uint64_t from, void *buf, size_t nbytes);
-void bly_parts_free(bly_parts *p);
-
 /* Rebuild a filter from bytes that anyone may have written: an array, or
  * whatever get() delivers. get() returns as many bytes as it is asked for,
  * fewer only at the end, and a negative number for failure. Any filter returned
@@ -1047,15 +1145,11 @@ void bly_parts_free(bly_parts *p);
  * BLY_EFORMAT if the bytes are not a filter or are damaged, BLY_ESECRET if the
  * secret is missing or wrong, BLY_ERANGE past how->max_bytes, BLY_EIO if get()
  * fails. */
-BLY_SIZED(bly_status, bly_load, bly_access,
-          (const void *bytes, size_t nbytes, const bly_access *how,
-           bly_filter **out),
-          (bytes, nbytes, how, out));
+static inline bly_status bly_load(const void *bytes, size_t nbytes,
+                                  const bly_access *how, bly_filter **out);
 typedef int64_t bly_get(void *ctx, void *buf, size_t nbytes);
-BLY_SIZED(bly_status, bly_read, bly_access,
-          (bly_get *const get, void *ctx, const bly_access *how,
-           bly_filter **out),
-          (get, ctx, how, out));
+static inline bly_status bly_read(bly_get *get, void *ctx,
+                                  const bly_access *how, bly_filter **out);
 
 /* For programs that keep keyed filters on behalf of others.
  *
@@ -1072,14 +1166,14 @@ bly_status bly_set_blind(bly_filter *f, uint64_t secret_check);
 /* Write f to path. Whatever happens, a reader sees the whole old file or the
  * whole new one. If the call returns BLY_OK, the file is on disk; if it fails,
  * path is as it was. */
-bly_status bly_save(const bly_filter *f, const char *path);
+bly_status bly_save(const bly_filter *f, const char *path) BLY_MUST_CHECK;
 
 /* The same for any bytes: those that write() puts when it is called with
  * `what`. If write() fails, so does the call, and path is as it was. wait may
  * be NULL. */
 typedef bly_status bly_writes(const void *what, bly_put *put, void *ctx);
 bly_status bly_file_save(const char *path, bly_wait *wait, void *wait_ctx,
-                         bly_writes *write, const void *what);
+                         bly_writes *write, const void *what) BLY_MUST_CHECK;
 
 /* The same piece by piece, for bytes that come from somewhere else:
  *
@@ -1112,7 +1206,7 @@ typedef struct bly_draft bly_draft;
 bly_status bly_draft_new(const char *path, bly_wait *wait, void *wait_ctx,
                          bly_draft **out);
 bool bly_draft_put(void *draft, const void *bytes, size_t nbytes);
-bly_status bly_draft_commit(bly_draft *d);
+bly_status bly_draft_commit(bly_draft *d) BLY_MUST_CHECK;
 void bly_draft_abandon(bly_draft *d);
 
 /* bly_draft_new() for a name in an open folder, so that nobody can lead the
@@ -1142,7 +1236,7 @@ typedef struct bly_swap { /* final */
     bool (*finish)(void *ctx, int draft);
     void *ctx;
 } bly_swap;
-bly_status bly_draft_swap(bly_draft *d, const bly_swap *how);
+bly_status bly_draft_swap(bly_draft *d, const bly_swap *how) BLY_MUST_CHECK;
 
 /* Make a file in a folder, open for reading and writing, that has no name and
  * disappears when it is closed: for data that do not fit into memory. The
@@ -1156,9 +1250,8 @@ bly_status bly_folder_make(const char *path);
 
 /* Read the filter in path into memory, and check all of it. Fails as bly_read()
  * does, and with BLY_EIO if the file cannot be read. */
-BLY_SIZED(bly_status, bly_open, bly_access,
-          (const char *path, const bly_access *how, bly_filter **out),
-          (path, how, out));
+static inline bly_status bly_open(const char *path, const bly_access *how,
+                                  bly_filter **out);
 
 /* Use the filter in path without reading it into memory: the pages that
  * questions need are loaded when they are first touched. The filter is
@@ -1176,9 +1269,8 @@ BLY_SIZED(bly_status, bly_open, bly_access,
  * bly_update() replace it and never do that. A coded or compact file cannot be
  * used in place: it is decoded into memory and checked, as by bly_open(), and
  * the filter is read-only all the same. */
-BLY_SIZED(bly_status, bly_map, bly_access,
-          (const char *path, const bly_access *how, bly_filter **out),
-          (path, how, out));
+static inline bly_status bly_map(const char *path, const bly_access *how,
+                                 bly_filter **out);
 
 /* Make dst the union, or the intersection, of dst and a filter that is read
  * once, from start to end: from a file, which may be a pipe, or from get().
@@ -1189,9 +1281,9 @@ BLY_SIZED(bly_status, bly_map, bly_access,
  * freed. */
 typedef enum bly_combination { BLY_UNION, BLY_INTERSECTION } bly_combination;
 bly_status bly_combine_file(bly_filter *dst, bly_combination how,
-                            const char *path);
+                            const char *path) BLY_MUST_CHECK;
 bly_status bly_combine_read(bly_filter *dst, bly_combination how, bly_get *get,
-                            void *ctx);
+                            void *ctx) BLY_MUST_CHECK;
 
 /* Compare all of the payload of a mapped filter with its checksum; BLY_EFORMAT
  * if it is damaged. Other filters were checked when they were read, and give
@@ -1210,10 +1302,9 @@ bly_status bly_damage(const bly_filter *f);
  * fails, its status is returned and the file stays as it was. Reads and writes
  * the whole file. */
 typedef bly_status bly_change(bly_filter *f, void *ctx);
-BLY_SIZED(bly_status, bly_update, bly_access,
-          (const char *path, const bly_access *how, bly_change *change,
-           void *ctx),
-          (path, how, change, ctx));
+static inline bly_status bly_update(const char *path, const bly_access *how,
+                                    bly_change *change,
+                                    void *ctx) BLY_MUST_CHECK;
 
 /* The same over a long time, saving a version now and then: for a program that
  * runs for days and may be killed at any moment.
@@ -1221,8 +1312,8 @@ BLY_SIZED(bly_status, bly_update, bly_access,
  *     bly_keeper *k;
  *     if (bly_keeper_new("seen.bly", NULL, empty, &k))
  *         errx(2, "%s", bly_error());
- *     bly_add(bly_keeper_filter(k), "swordfish", 9);
- *     if (bly_keeper_save(k))
+ *     if (bly_add(bly_keeper_filter(k), "swordfish", 9) ||
+ *         bly_keeper_save(k))
  *         warnx("%s", bly_error());
  *     bly_keeper_free(k);
  *
@@ -1239,12 +1330,11 @@ BLY_SIZED(bly_status, bly_update, bly_access,
  * freed or the process dies. If saving fails, the file holds the previous
  * version, and the keeper can still be used. */
 typedef struct bly_keeper bly_keeper;
-BLY_SIZED(bly_status, bly_keeper_new, bly_access,
-          (const char *path, const bly_access *how, const bly_filter *first,
-           bly_keeper **out),
-          (path, how, first, out));
+static inline bly_status bly_keeper_new(const char *path, const bly_access *how,
+                                        const bly_filter *first,
+                                        bly_keeper **out);
 bly_filter *bly_keeper_filter(bly_keeper *k);
-bly_status bly_keeper_save(bly_keeper *k);
+bly_status bly_keeper_save(bly_keeper *k) BLY_MUST_CHECK;
 void bly_keeper_free(bly_keeper *k);
 
 /* ---------------------------------------------------------------- deltas */
@@ -1254,8 +1344,8 @@ void bly_keeper_free(bly_keeper *k);
  * receiver must have exactly the version that the delta starts from; otherwise
  * the delta is refused and nothing changes.
  *
- *     bly_delta_save(old, new, "today.bld", NULL);    the publisher
- *     bly_delta_read(mine, get_today, &conn, NULL);   the subscriber
+ *     st = bly_delta_save(old, new, "today.bld", NULL);    the publisher
+ *     st = bly_delta_read(mine, get_today, &conn, NULL);   the subscriber
  *
  * If keys leave the set as well as join it, keep a filter of a kind that can
  * remove, and send that filter or what bly_convert() makes of it. */
@@ -1283,14 +1373,13 @@ typedef struct bly_delta {
  * written. BLY_EUNFIT if the filters differ in hash, seed or secret, and so are
  * not versions of the same filter; kind and shape may differ. Reads all of both
  * filters. */
-BLY_SIZED(bly_status, bly_delta_write, bly_delta,
-          (const bly_filter *from, const bly_filter *to, bly_put *put,
-           void *ctx, bly_delta *info),
-          (from, to, put, ctx, info));
-BLY_SIZED(bly_status, bly_delta_save, bly_delta,
-          (const bly_filter *from, const bly_filter *to, const char *path,
-           bly_delta *info),
-          (from, to, path, info));
+static inline bly_status bly_delta_write(const bly_filter *from,
+                                         const bly_filter *to, bly_put *put,
+                                         void *ctx,
+                                         bly_delta *info) BLY_MUST_CHECK;
+static inline bly_status bly_delta_save(const bly_filter *from,
+                                        const bly_filter *to, const char *path,
+                                        bly_delta *info) BLY_MUST_CHECK;
 
 /* Update f to the version that a delta leads to, including its hints. The bytes
  * may have been written by anyone: an array, or what get() delivers, as in
@@ -1298,13 +1387,11 @@ BLY_SIZED(bly_status, bly_delta_save, bly_delta,
  * shared or coded as before. BLY_EUNFIT if f is not the version that the delta
  * starts from, or cannot become a filter of another kind (bly_become()).
  * BLY_EFORMAT if the delta is damaged. After these failures f is unchanged. */
-BLY_SIZED(bly_status, bly_delta_apply, bly_delta,
-          (bly_filter *const f, const void *bytes, size_t nbytes,
-           bly_delta *info),
-          (f, bytes, nbytes, info));
-BLY_SIZED(bly_status, bly_delta_read, bly_delta,
-          (bly_filter *const f, bly_get *get, void *ctx, bly_delta *info),
-          (f, get, ctx, info));
+static inline bly_status bly_delta_apply(bly_filter *f, const void *bytes,
+                                         size_t nbytes,
+                                         bly_delta *info) BLY_MUST_CHECK;
+static inline bly_status bly_delta_read(bly_filter *f, bly_get *get, void *ctx,
+                                        bly_delta *info) BLY_MUST_CHECK;
 
 /* --------------------------------------------------------------- numbers */
 
@@ -1314,6 +1401,89 @@ BLY_SIZED(bly_status, bly_delta_read, bly_delta,
  * 2^64. False, with *out unchanged, for anything else. */
 bool bly_parse_count(const char *text, uint64_t *out);
 bool bly_parse_real(const char *text, double *out);
+
+/* ------------------------------------------------- sizes of structs */
+
+/* What is declared `static inline` above: each function passes the size of a
+ * struct, as "Versions" says, to the function of the library whose name ends in
+ * _sized. */
+BLY_SIZED(bool, bly_kind_at, bly_kind_info, (size_t index, bly_kind_info *out),
+          (index, out));
+BLY_SIZED(bool, bly_kind_named, bly_kind_info,
+          (const char *name, bly_kind_info *out), (name, out));
+BLY_SIZED(void, bly_kind_of, bly_kind_info,
+          (const bly_filter *f, bly_kind_info *out), (f, out));
+BLY_SIZED(bly_status, bly_new, bly_spec,
+          (const bly_spec *spec, bly_filter **out), (spec, out));
+BLY_SIZED(bly_status, bly_hasher_for, bly_spec,
+          (const bly_spec *spec, bly_hasher *out), (spec, out));
+BLY_SIZED(bly_status, bly_build_keys, bly_spec,
+          (const bly_spec *spec, const bly_bytes *keys, size_t n,
+           bly_filter **out),
+          (spec, keys, n, out));
+BLY_SIZED(bly_status, bly_build_ints, bly_spec,
+          (const bly_spec *spec, const uint64_t *ints, size_t n,
+           bly_filter **out),
+          (spec, ints, n, out));
+BLY_SIZED(bly_status, bly_build_as, bly_spec,
+          (const bly_spec *spec, bly_key_type type, const void *keys,
+           const uint64_t *values, size_t n, bly_filter **out),
+          (spec, type, keys, values, n, out));
+BLY_SIZED(bly_status, bly_builder_new, bly_spec,
+          (const bly_spec *spec, bly_builder **out), (spec, out));
+BLY_SIZED(void, bly_stat, bly_stats, (const bly_filter *f, bly_stats *out),
+          (f, out));
+BLY_SIZED(void, bly_peek, bly_stats, (const bly_filter *f, bly_stats *out),
+          (f, out));
+BLY_SIZED(bly_status, bly_compare, bly_likeness,
+          (const bly_filter *a, const bly_filter *b, bly_likeness *out),
+          (a, b, out));
+BLY_SIZED(bly_status, bly_convert, bly_spec,
+          (const bly_filter *f, const bly_spec *spec, bly_filter **out),
+          (f, spec, out));
+BLY_SIZED(bly_status, bly_load, bly_access,
+          (const void *bytes, size_t nbytes, const bly_access *how,
+           bly_filter **out),
+          (bytes, nbytes, how, out));
+BLY_SIZED(bly_status, bly_read, bly_access,
+          (bly_get *const get, void *ctx, const bly_access *how,
+           bly_filter **out),
+          (get, ctx, how, out));
+BLY_SIZED(bly_status, bly_open, bly_access,
+          (const char *path, const bly_access *how, bly_filter **out),
+          (path, how, out));
+BLY_SIZED(bly_status, bly_map, bly_access,
+          (const char *path, const bly_access *how, bly_filter **out),
+          (path, how, out));
+BLY_SIZED(bly_status, bly_update, bly_access,
+          (const char *path, const bly_access *how, bly_change *change,
+           void *ctx),
+          (path, how, change, ctx));
+BLY_SIZED(bly_status, bly_keeper_new, bly_access,
+          (const char *path, const bly_access *how, const bly_filter *first,
+           bly_keeper **out),
+          (path, how, first, out));
+BLY_SIZED(bly_status, bly_delta_write, bly_delta,
+          (const bly_filter *from, const bly_filter *to, bly_put *put,
+           void *ctx, bly_delta *info),
+          (from, to, put, ctx, info));
+BLY_SIZED(bly_status, bly_delta_save, bly_delta,
+          (const bly_filter *from, const bly_filter *to, const char *path,
+           bly_delta *info),
+          (from, to, path, info));
+BLY_SIZED(bly_status, bly_delta_apply, bly_delta,
+          (bly_filter *const f, const void *bytes, size_t nbytes,
+           bly_delta *info),
+          (f, bytes, nbytes, info));
+BLY_SIZED(bly_status, bly_delta_read, bly_delta,
+          (bly_filter *const f, bly_get *get, void *ctx, bly_delta *info),
+          (f, get, ctx, info));
+bly_status bly_plan_sized(const bly_spec *spec, size_t spec_size,
+                          bly_prediction *out, size_t out_size);
+static inline bly_status bly_plan(const bly_spec *spec, bly_prediction *out)
+{
+    return bly_plan_sized(spec, sizeof *spec, out, sizeof *out);
+}
 
 BLY_END_DECLS
 #endif

@@ -34,6 +34,10 @@ extern double wait_seconds; /* how long at most, --wait */
 const unsigned char *secret_read(const char *path, bool *ok);
 void secret_wipe(void);
 
+/* Likewise into the caller's memory, up to `most` bytes: 16, or as 64 digits 32
+ * of them. The number; 0: the reason is printed. */
+size_t secret_bytes(const char *path, unsigned char *out, size_t most);
+
 /* Open a file with something secret in it. Negative, with the reason printed,
  * if that fails. *open_to_all: others may read it, which is worth a warning. */
 int secret_open(const char *path, bool *open_to_all);

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "io/cutter.h"
 #include "io/files.h"
 #include "io/input.h"
@@ -379,15 +380,8 @@ static bool number_block(struct input *in, struct block *b)
     b->first = in->ndocs;
     b->nlines = in->whole ? 1 : count_lines(b->at, b->len);
     if (b->nlines && !in->marked) {
-        if (in->nmarks == in->marks_room) {
-            const size_t room = in->marks_room * 2 + 64;
-            struct input_mark *const more =
-                realloc(in->marks, room * sizeof *more);
-            if (!more)
-                return input_fail(in, "out of memory");
-            in->marks = more;
-            in->marks_room = room;
-        }
+        if (!GROW(&in->marks, &in->marks_room, in->nmarks + 1))
+            return input_fail(in, "out of memory");
         in->marks[in->nmarks++] =
             (struct input_mark){ (uint32_t)in->file, f->nbytes, b->first };
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
+#include "base/lookup.h"
 #include "io/text_set.h"
 
 /* The slot that has the text, or the free one where it would be. */

@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "report/say.h"
 
 #define FIRST_SECONDS 1.0
@@ -35,13 +35,6 @@ static struct {
     int shown; /* columns that the line on the terminal takes; 0: there is none
                 */
 } bar;
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* A terminal that does not know how to wipe a line gets none. */
 static bool is_terminal(void)
@@ -57,7 +50,7 @@ void progress_start(bool prints_to_stdout)
     bar.on = is_terminal() && !(prints_to_stdout && isatty(STDOUT_FILENO));
     bar.unit = "keys";
     if (bar.on)
-        bar.start = bar.last = now_seconds();
+        bar.start = bar.last = clock_seconds();
 }
 
 void progress_unit(const char *unit)
@@ -126,7 +119,7 @@ void progress_at(uint64_t n, uint64_t done, uint64_t total)
 {
     if (!bar.on)
         return;
-    const double now = now_seconds();
+    const double now = clock_seconds();
     if (now - bar.start < FIRST_SECONDS || now - bar.last < EVERY_SECONDS)
         return;
     bar.last = now;

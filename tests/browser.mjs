@@ -34,6 +34,12 @@ const open = async (hash) => {
   await page.reload();
   await page.waitForSelector("html[data-ready=yes]");
 };
+// The same without loading the page anew.
+const turn = (hash) =>
+  page.evaluate((to) => new Promise((done) => {
+    addEventListener("hashchange", () => done(), { once: true });
+    location.hash = `${to}${to.includes("?") ? "&" : "?"}turn=${Math.random()}`;
+  }), hash);
 // Not waitForFunction(), which evaluates text in the page: its policy forbids that.
 const until = async (is, arg) => {
   for (const end = Date.now() + 60000; !(await page.evaluate(is, arg).catch(() => false)); await page.waitForTimeout(50)) assert(Date.now() < end, `never: ${is}; the page says: ${await text("#status")}`);
@@ -98,9 +104,149 @@ await check("see_every_kind", async () => {
   }
 });
 
+await check("the_first_view_plays", async () => {
+  await open("see?lang=en");
+  assert((await text("#where")).includes("of 10") && (await page.locator(".cells i").count()) === 35, await text("#where"));
+  assert((await page.$$eval(".cells small", (all) => all.map((e) => e.textContent).join())) === Array.from({ length: 35 }, (_, i) => i).join(), "every cell has its number");
+  await until(() => document.querySelectorAll("#steps li").length >= 2); // by itself
+  await page.click("#play"); // which is a pause now
+  const at = await text("#where");
+  await page.click("#play-next");
+  assert((await text("#where")) !== at, "one step more");
+  await page.click("#play-first");
+  assert((await page.locator(".cells i.on").count()) === 0 && (await page.isDisabled("#play-back")), "at the beginning");
+  await page.click("#play-last");
+  assert((await text("#answer")).startsWith("Mayday: maybe, but it was never added"), await text("#answer"));
+  const [key, answer] = [await page.locator("#key").boundingBox(), await page.locator("#answer").boundingBox()];
+  assert(answer.y < key.y + key.height + 20 && answer.y + answer.height > key.y - 20, "the answer is beside the question");
+  await page.click("#keys button");
+  assert((await page.locator(".cells i.hit").count()) === 3 && (await page.getAttribute("#keys button", "aria-pressed")) === "true", "the cells of a key");
+  await picture("see-first");
+});
+
+await check("links_typed_by_hand", async () => {
+  await open("see?kind=counting&items=6&ops=+the,+cat,+the,?hat");
+  assert((await page.$$eval("#keys button", (all) => all.map((b) => b.textContent).join())) === "the ×2,cat", await text("#keys"));
+  await open("see?toy=1&m=10&h=x+3;3x+1&ops=+2,?4");
+  assert((await page.inputValue("#h")) === "x+3;3x+1" && (await text("#steps")).includes("cells 5, 7"), await text("#steps"));
+  await open("see?kind=classic&ops=+100%,?100%,?%25,+%2B");
+  assert((await page.$$eval("#keys button", (all) => all.map((b) => b.textContent).join())) === "100%,+", await text("#keys"));
+  await page.fill("#key", "50 % of a+b, c&d=#");
+  await page.click("button[value='+']");
+  await open(page.url().split("#")[1]);
+  assert((await text("#keys li:last-child")) === "50 % of a+b, c&d=#", await text("#keys"));
+  // Old links wrote blanks in texts as pluses.
+  await open("alike?a=one+two%2Bthree&b=one");
+  assert((await page.inputValue("#a")) === "one two+three", await page.inputValue("#a"));
+  for (const odd of ["constructor?x", "toString", "see?kind=nosuch&items=%&fpr=%%&ops=%,+%", "see?toy=1&m=-3&ops=+2", "tour?at=99", "tour?at=x", "plan?show=no,%&n=x", "measure?items=%zz&kind=%", "alike?members=%&bits=99"]) {
+    await open(odd);
+    assert(await page.isVisible("#panel .lead, #panel #scene"), `${odd}: nothing to see`);
+    await page.click("#tab-plan");
+    await page.waitForSelector("#rows tr");
+  }
+});
+
+await check("as_many_cells_as_the_filter_has", async () => {
+  for (const [link, cells] of [["kind=classic&items=4&fpr=0.3&ops=+ant", 11], ["kind=cuckoo&items=20&fpr=0.05&ops=+ant", 32], ["kind=counting&items=7&fpr=0.1&ops=+ant", 36], ["kind=countmin&items=8&fpr=0.1&ops=+ant", 42]]) {
+    await open(`see?${link}`);
+    const found = await page.locator(".cells i").count();
+    assert(found === cells, `${link}: ${found} cells`);
+  }
+  await open("see?kind=classic&items=1000000&ops=+ant");
+  assert((await text("#status")).includes("too many for a page"), await text("#status"));
+});
+
+await check("numbers_that_do_not_fit", async () => {
+  await open("see?toy=1&m=10&h=x&ops=+2");
+  for (const [key, says] of [["18446744073709551616", "2^64 - 1"], ["99999999999999999999999", "2^64 - 1"], ["-1", "not a whole"]]) {
+    await page.fill("#key", key);
+    await page.click("button[value='+']");
+    assert((await text("#status")).includes(says) && (await page.locator("#steps li").count()) === 1, `${key}: ${await text("#status")}`);
+  }
+  await page.fill("#key", "18446744073709551615");
+  await page.click("button[value='+']");
+  assert((await text("#steps li:last-child")).includes("cells 5."), await text("#steps"));
+  await page.fill("#m", "4294967306");
+  await page.press("#m", "Enter");
+  await page.focus("#key");
+  assert((await text("#status")).includes("1 to 1000"), await text("#status"));
+});
+
+await check("step_numbers_are_whole", async () => {
+  await open(`see?kind=classic&items=200&ops=${Array.from({ length: 120 }, (_, i) => `+k${i}`).join()}`);
+  const room = await page.$eval("#steps", (e) => parseFloat(getComputedStyle(e).paddingLeft) / parseFloat(getComputedStyle(e).fontSize));
+  assert(room >= 2.5, `${room} em for 120.`);
+});
+
+for (const lang of ["en", "de"])
+  await check(`tour_${lang}`, async () => {
+    await open(`tour?lang=${lang}`);
+    const seen = new Set();
+    for (let i = 1; ; i++) {
+      const title = await text("#scene"), words = `${title} ${await text("#say")}`;
+      assert(!seen.has(title) && !/[{}]|undefined|NaN/.test(words), words);
+      seen.add(title);
+      // Cells, and an answer that fits what the scene says.
+      assert((await page.locator("#cells .cells").count()) >= 1, title);
+      await picture(`tour-${lang}-${i}`);
+      if (i === 5) await until(() => document.querySelector("#answer .no"));
+      if (i === 7) await until(() => document.querySelector("#answer .wrong"));
+      if (i === 11) await until(() => document.querySelector("#answer .no"));
+      if (i === 13) await until(() => document.querySelectorAll("#cells .cells").length === 2);
+      if (i === 14) break;
+      await page.keyboard.press(i % 2 ? "PageDown" : "ArrowRight"); // as a presenter's remote control does
+      await until((before) => document.querySelector("#scene").textContent !== before, title);
+    }
+    assert(seen.size === 14 && page.url().includes("at=14"), page.url());
+    await page.click("#back");
+    await page.click("#try");
+    await page.waitForSelector("#steps li:nth-child(21)");
+    await open("see?lang=en");
+  });
+
+await check("errors_in_german", async () => {
+  await open("see?lang=de");
+  const english = /\b(the|is|are|not|no|has|have|with|of|and|right|out|value)\b/;
+  const says = async (what) => {
+    const said = await text("#status");
+    assert(said && !english.test(said), `${what}: ${said}`);
+  };
+  for (const [field, value] of [["items", "abc"], ["items", "0"], ["items", "99999999999999999999999"], ["items", "1.000.000"], ["fpr", "2"], ["fpr", "x"], ["fpr", "1e-40"]]) {
+    await turn("see?kind=classic&ops=+ant&lang=de");
+    await page.fill(`#${field}`, value);
+    await page.press(`#${field}`, "Enter");
+    await page.focus("#key");
+    await until(() => document.querySelector("#status").textContent);
+    await says(`${field} ${value}`);
+  }
+  await turn(`see?kind=cuckoo&items=4&lang=de&ops=${Array.from({ length: 40 }, (_, i) => `+k${i}`).join()}`);
+  await says("full");
+  for (const [h, key] of [["x+", "3"], ["y", "3"], ["", "3"], ["x", "nichts"], ["x", "99999999999999999999"]]) {
+    await turn("see?toy=1&m=10&h=x&lang=de");
+    await page.fill("#h", h);
+    await page.fill("#key", key);
+    await page.click("button[value='+']");
+    await says(`${h} ${key}`);
+  }
+  await turn("alike?lang=de");
+  for (const [field, value] of [["members", "3 x"], ["members", "99"], ["members", ""], ["bits", "2"], ["k", "9999"]]) {
+    await page.fill(`#${field}`, value);
+    await says(`${field} ${value}`);
+  }
+  await turn("file?lang=de");
+  for (const buffer of [Buffer.from("kein Filter"), readFileSync(join(env.folder, "classic.bly")).subarray(0, 200)]) {
+    await page.setInputFiles("#pick", { name: "falsch.bly", mimeType: "x/y", buffer });
+    await until(() => document.querySelector("#status").textContent.startsWith("falsch.bly lässt sich nicht"));
+    await says("file");
+  }
+  await open("see?lang=en");
+});
+
 await check("see_blackboard", async () => {
   await open("see");
-  await page.click("[data-example='0']");
+  await page.click("[data-example='1']");
+  await page.waitForSelector("#board, #h");
+  await page.click("#play-last");
   await page.waitForSelector("#steps li:nth-child(6)");
   const steps = await page.$$eval("#steps li", (all) => all.map((li) => li.textContent));
   assert(steps[4].includes("7: no") && steps[5].includes("false positive") && steps[5].includes("belongs to"), steps.join(" | "));
@@ -113,7 +259,9 @@ await check("see_blackboard", async () => {
 
 await check("see_false_positive_has_owners", async () => {
   await open("see");
-  await page.click("[data-example='3']");
+  await page.click("[data-example='4']");
+  await until(() => document.querySelector("#items").value === "4");
+  await page.click("#play-last");
   await page.waitForSelector("#steps li:nth-child(13)");
   assert((await text("#steps")).includes("belongs to"), await text("#steps"));
 });
@@ -130,6 +278,14 @@ await check("plan", async () => {
   assert((await text("#rows tr:first-child td:nth-child(2)")) === String(Number(told.bits_per_key.toPrecision(3))), await text("#rows tr:first-child"));
   await page.selectOption("#by", "memory");
   assert(await page.isVisible("#b"), "memory has its slider");
+  // About five lines have a name and a dash of their own, the others are grey.
+  const ends = () => page.$$eval("#chart text.end", (all) => all.map((e) => e.textContent).sort().join());
+  assert((await ends()) === "blocked,classic,cuckoo,fuse,lower bound,ribbon", await ends());
+  const looks = await page.$$eval("#chart polyline:not(.dim)", (all) => all.map((e) => e.getAttribute("stroke-dasharray")));
+  assert(new Set(looks).size === 6 && (await page.locator("#chart polyline.dim").count()) === rows - 5, looks.join(" | "));
+  await page.uncheck("[data-kind=fuse]");
+  await page.check("[data-kind=xor]");
+  assert((await ends()) === "blocked,classic,cuckoo,lower bound,ribbon,xor" && /show=[^&]*xor/.test(page.url()), page.url());
   await picture("plan-light");
 });
 
@@ -140,6 +296,9 @@ await check("measure", async () => {
   await picture("measure-light");
   await page.goto(`${url}#measure?kind=cuckoo&items=2000&fpr=0.01`);
   await until(() => document.querySelector("#status").textContent.startsWith("Full at"));
+  // A kind that is built from values.
+  await page.goto(`${url}#measure?kind=bloomier&items=500&fpr=0.01`);
+  await until(() => document.querySelector("#status").textContent.startsWith("Done"));
   await page.goto(`${url}#measure?kind=scalable&items=500&fpr=0.01`);
   await until(() => document.querySelector("#status").textContent.startsWith("Done"));
   assert(!(await text("#layers")).includes("Layers: 1 "), await text("#layers"));
@@ -235,6 +394,8 @@ await check("keyboard", async () => {
   await open("see");
   await page.focus("#tab-see");
   await page.keyboard.press("ArrowRight");
+  await until(() => document.activeElement.id === "tab-tour" && location.hash.startsWith("#tour"));
+  await page.keyboard.press("ArrowRight");
   await until(() => document.activeElement.id === "tab-plan" && location.hash.startsWith("#plan"));
   await page.keyboard.press("End");
   await until(() => location.hash.startsWith("#alike"));
@@ -246,7 +407,7 @@ await check("keyboard", async () => {
 });
 
 await check("names_for_a_screen_reader", async () => {
-  for (const panel of ["see?kind=classic&ops=%2Bant", "plan", "measure", "file", "alike"]) {
+  for (const panel of ["see?kind=classic&ops=%2Bant", "tour?at=7", "plan", "measure", "file", "alike"]) {
     await open(panel);
     const nameless = await page.evaluate(() =>
       [...document.querySelectorAll("button, input, select, textarea, canvas, svg[role=img], .cells")]
@@ -271,6 +432,8 @@ await check("german_and_dark", async () => {
     await open(`${panel}?lang=de`);
     await picture(`${panel}-dark-german`);
   }
+  await open("see?lang=de&kind=classic&items=20000&fpr=0.125");
+  assert((await page.inputValue("#items")) === "20.000" && (await page.inputValue("#fpr")) === "0,125", await page.inputValue("#fpr"));
   // Numbers as they are typed in German; the address has them as the library reads them.
   await open("measure?lang=de&kind=classic");
   await page.fill("#items", "1.000");
@@ -287,20 +450,26 @@ await check("german_and_dark", async () => {
   await page.click("#theme");
 });
 
-await check("phone", async () => {
-  await page.setViewportSize({ width: 360, height: 740 });
-  for (const panel of ["see?kind=blocked&ops=%2Bant,%2Bbee,?cat", "plan", "measure?items=1000", "file", "alike"]) {
-    await open(panel);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert(wide <= 360, `${panel} is ${wide} wide`);
-    const tab = await page.locator("[aria-selected=true]").boundingBox();
-    assert(tab.x >= 0 && tab.x + tab.width <= 361, `${panel}: its tab is out of sight`);
-    const small = await page.$$eval("svg.chart text", (all) => all.map((e) => e.getBoundingClientRect().height).filter((h) => h > 0 && h < 9));
-    assert(!small.length, `${panel}: words of ${small[0]} pixels`);
-    await picture(`phone-${panel.split("?")[0]}`);
-  }
-  await page.setViewportSize({ width: 1100, height: 900 });
-});
+for (const width of [320, 360])
+  await check(`phone_${width}`, async () => {
+    await page.setViewportSize({ width, height: 640 });
+    await open("see");
+    for (const lang of ["en", "de"])
+      for (const panel of ["see?", "see?kind=blocked&ops=%2Bant,%2Bbee,?cat&", "tour?at=7&", "tour?at=13&", "plan?", "measure?items=1000&", "file?", "alike?"]) {
+        await turn(`${panel}lang=${lang}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert(wide <= width, `${panel} is ${wide} wide`);
+        const tab = await page.locator("[aria-selected=true]").boundingBox();
+        assert(tab.x >= 0 && tab.x + tab.width <= width + 1, `${panel}: its tab is out of sight`);
+        const small = await page.$$eval("svg.chart text", (all) => all.map((e) => e.getBoundingClientRect().height).filter((h) => h > 0 && h < 9));
+        assert(!small.length, `${panel}: words of ${small[0]} pixels`);
+        const cut = await page.$$eval("main button, main td, main th, main input, main select, main .cells, main .answer", (all, w) => all.filter((e) => e.getBoundingClientRect().width && e.getBoundingClientRect().right > w).map((e) => e.outerHTML.slice(0, 80)), width);
+        assert(!cut.length, `${panel}: cut off: ${cut[0]}`);
+        await picture(`phone-${width}-${lang}-${panel.split("?")[0]}`);
+      }
+    await page.setViewportSize({ width: 1100, height: 900 });
+    await open("see?lang=en");
+  });
 
 await check("without_simd", async () => {
   const other = await context.newPage();

@@ -28,7 +28,7 @@ static inline uint64_t coded_golden(void)
         unsigned char element[WIDTH] = { (unsigned char)i,
                                          (unsigned char)(i >> 8),
                                          (unsigned char)(i >> 16) };
-        bly_coded_add(c, element, 1);
+        (void)!bly_coded_add(c, element, 1);
     }
     unsigned char *const bytes = malloc(bly_coded_room(c, SYMBOLS));
     if (bytes)

@@ -180,41 +180,17 @@ def kinds_that(*abilities, without=()):
 
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory):
-    """The command linked without the libraries that it can do without: files
-    that need one are left out, and those that say so compiled again."""
+    """The command alone, without its programs, and linked without the
+    libraries that it can do without."""
     folder = tmp_path_factory.mktemp("bare")
-    says = ["cli/cmd_redis", "cli/cmd_digest", "cli/cmd_passwords",
-            "cli/cmd_seal", "cli/cmd_traffic", "cli/cmd_web", "workbench/figure_lists",
-            "wire/secure",
-            "io/unpack", "apps/parquet/page_unpack"]
-    needs = [*says, "io/late_sodium",
-             *(f"apps/seal/{name}" for name in
-               ("zindex", "seal_key", "open", "sealed", "index", "seal_verbs")),
-             "apps/traffic/capture", "apps/traffic/flows",
-             "apps/traffic/count", "apps/traffic/block",
-             "apps/traffic/block_check",
-             "apps/traffic/scan_capture", "apps/traffic/digest_verb",
-             "apps/traffic/trace_verb", "apps/traffic/queue_replay",
-             "wire/http", "io/late_microhttpd", "apps/passwords/passwords_serve",
-             "apps/web/web_serve",
-             *(f"apps/digest/{name}" for name in
-               ("fetch", "late_curl", "relay", "digest_serve", "digest_server"))]
+    made = BUILD / "release"
 
     def compiled(*words):
         subprocess.run(["gcc", *map(str, words)], check=True, cwd=ROOT)
-    for name in says:
-        compiled("-std=c11", "-Iinclude", "-I.", "-c", f"{name}.c", "-o",
-                 folder / f"{pathlib.Path(name).name}.o")
-    made = BUILD / "release"
-    names = (o.relative_to(made).with_suffix("")
-             for room in ("base", "report", "io", "wire",
-                          "chord", "apps", "workbench", "cli")
-             for o in sorted((made / room).rglob("*.o")))
-    others = [made / f"{name}.o" for name in names
-              if (ROOT / f"{name}.c").exists() and str(name) not in needs
-              and (name.parts[:2] != ("apps", "redis")
-                   or name.name == "redis_report")]
-    compiled("-pthread", *sorted(folder.glob("*.o")), *others,
-             BUILD / "release" / "libbloomery.a", "-lz", "-lzstd", "-lm",
-             "-ldl", "-o", folder / "bloomery")
+    compiled("-std=c11", "-Iinclude", "-I.", "-c", "io/unpack.c", "-o",
+             folder / "unpack.o")
+    compiled("-pthread", folder / "unpack.o",
+             *(made / "cli" / f"{c.stem}.o" for c in (ROOT / "cli").glob("*.c")),
+             made / "jobs.a", made / "libbloomery.a", "-lz", "-lzstd", "-lm",
+             "-o", folder / "bloomery")
     return folder / "bloomery"

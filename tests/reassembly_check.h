@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "apps/traffic/reassembly.h"
+#include "base/random.h"
 
 #define CHECK_FLOWS 4
 #define CHECK_SEGMENT 64
@@ -40,8 +41,7 @@ static inline bool pairs_take(void *ctx, const struct flow_key *key,
 /* The byte with this number, in one of four versions. */
 static inline unsigned char pair_byte(uint32_t sequence, unsigned version)
 {
-    const uint64_t x =
-        ((uint64_t)sequence * 4 + version) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t x = ((uint64_t)sequence * 4 + version) * RANDOM_STEP;
     return (unsigned char)((x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 56);
 }
 

@@ -37,6 +37,7 @@
 #include "chord/chord_client.h"
 #include "apps/node/names.h"
 #include "apps/node/names_client.h"
+#include "base/random.h"
 
 #define PROCESSES 6 /* a client may know eight */
 #define COPIES 3
@@ -131,16 +132,14 @@ static size_t nbag;
 static struct operation operations[MOST_OPERATIONS];
 static size_t noperations;
 static uint64_t seed, chance, now, requests, values;
+static uint64_t hunted; /* the epoch that hunt() has seen */
 static unsigned faults, away_most;
 static bool quiet_time; /* no faults, nothing is lost */
 static bool clients_end;
 
 static uint64_t draw(uint64_t n)
 {
-    uint64_t x = chance += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ x >> 31) % n;
+    return random_next(&chance) % n;
 }
 
 static void *must(void *p)
@@ -852,26 +851,78 @@ static void tell_states(void)
     }
 }
 
+static void come_back(unsigned i)
+{
+    struct process *const p = &processes[i];
+    if (!p->life)
+        process_start(i);
+    p->stopped = p->aside = false;
+}
+
+static bool is_away(unsigned i)
+{
+    const struct process *const p = &processes[i];
+    return !p->life || p->stopped || p->aside;
+}
+
+static void take_away(unsigned i)
+{
+    const unsigned what = (unsigned)draw(12);
+    faults++;
+    if (what < 5)
+        process_crash(i, what == 0 && repaired());
+    else if (what < 9)
+        processes[i].stopped = true;
+    else
+        processes[i].aside = true;
+}
+
 static void nemesis(void)
 {
-    /* Neighbours, half of the time: one who is beside somebody away. */
     const unsigned i = (unsigned)draw(PROCESSES);
-    struct process *const p = &processes[i];
-    const unsigned what = (unsigned)draw(12);
-    if (!p->life) {
-        process_start(i);
-    } else if (p->stopped) {
-        p->stopped = false;
-    } else if (p->aside) {
-        p->aside = false;
-    } else if (away() < away_most) {
-        faults++;
-        if (what < 5)
-            process_crash(i, what == 0 && repaired());
-        else if (what < 9)
-            p->stopped = true;
-        else
-            p->aside = true;
+    if (is_away(i))
+        come_back(i);
+    else if (away() < away_most)
+        take_away(i);
+}
+
+/* The last roster that somebody has adopted. */
+static const struct names_epoch *last_epoch(void)
+{
+    const struct names_epoch *last = NULL;
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        const struct life *const l = processes[i].life;
+        const struct names_epoch *const e = l ? names_now(&l->names) : NULL;
+        if (e && (!last || e->roster.epoch > last->roster.epoch))
+            last = e;
+    }
+    return last;
+}
+
+/* Every other seed, a nemesis that knows the rules: it waits for a new roster,
+ * and takes somebody away who keeps a name in it, before others have taken over
+ * what he has. Whoever was away comes back in his place, with what he had. */
+static void hunt(void)
+{
+    const struct names_epoch *const e = last_epoch();
+    if (!e || e->roster.epoch == hunted)
+        return;
+    hunted = e->roster.epoch;
+    unsigned which[ROSTER_HOLDERS];
+    const size_t n =
+        roster_holders(&e->ring, store_id(digests[draw(NAMES)]), COPIES, which);
+    for (size_t k = 0; k < n; k++) {
+        unsigned i = 0;
+        while (i < PROCESSES && !address_equal(&processes[i].address,
+                                               &e->roster.at[which[k]].address))
+            i++;
+        if (i == PROCESSES || is_away(i) || draw(3) == 0)
+            continue;
+        for (unsigned back = 0; back < PROCESSES && away() >= away_most; back++)
+            if (is_away(back))
+                come_back(back);
+        take_away(i);
+        return;
     }
 }
 
@@ -889,6 +940,8 @@ static void step(void)
     now++;
     if (!quiet_time && draw(700) == 0)
         nemesis();
+    if (!quiet_time && seed % 2 == 0)
+        hunt();
     switch (draw(8)) {
     case 0:
         /* Somebody's turn to look after its roster. */
@@ -935,8 +988,8 @@ static bool tasks_of_clients(void)
 
 static void run_seed(uint64_t steps)
 {
-    chance = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    now = requests = values = 0;
+    chance = seed * RANDOM_STEP + 1;
+    now = requests = values = hunted = 0;
     noperations = nbag = 0;
     faults = unreadable = 0;
     clients_end = false;

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "support.h"
+#include "base/search.h"
 #include "laws.h"
 
 #include <math.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "host/host.h"
 
 /* ------------------------------------------------------------ assertions */
 
@@ -75,14 +78,8 @@ void zipf_draw(double exponent, size_t nkeys, size_t nevents, uint64_t *state,
         upto[i] = sum += pow((double)i + 1, -exponent);
     for (size_t e = 0; e < nevents; e++) {
         const double at = (double)(test_random(state) >> 11) * 0x1p-53 * sum;
-        size_t low = 0, high = nkeys - 1;
-        while (low < high) {
-            const size_t mid = (low + high) / 2;
-            if (upto[mid] > at)
-                high = mid;
-            else
-                low = mid + 1;
-        }
+        size_t low;
+        LOWER_BOUND(low, nkeys - 1, upto[low] <= at);
         events[e] = low;
         times[low]++;
     }

@@ -484,9 +484,9 @@ static void *write_part(void *arg)
     for (size_t i = w->from; i < w->to; i++) {
         uint64_t h = w->s->hashes[w->s->events[i]], one = 1;
         if (i % 2)
-            bly_add_hashes(w->f, &h, 1, NULL, NULL);
+            (void)!bly_add_hashes(w->f, &h, 1, NULL, NULL);
         else
-            bly_increase_hashes(w->f, &h, &one, 1, NULL);
+            (void)!bly_increase_hashes(w->f, &h, &one, 1, NULL);
     }
     return NULL;
 }

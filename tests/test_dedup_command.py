@@ -117,6 +117,23 @@ def test_pairs_are_found_and_only_pairs(ok, planted):
     assert report["expected_recall"] == pytest.approx(0.998312, abs=1e-6)
 
 
+def test_all_pairs_among_equal_texts(ok, trouble):
+    """--all: each with each, and with what is like them; without it, only the first of equal texts speaks for them."""
+    words = [f"w{i}" for i in range(100)]
+    like = " ".join(["other", *words[1:]])
+    texts = [" ".join(words)] * 4 + [like] * 3 + ["something else that has nothing to do with it"]
+    (ok.path / "c.jsonl").write_text(jsonl(texts))
+    ok("dedup", "c.jsonl", "--id", "id", "--pairs", "p.tsv")
+    assert len(tsv(ok.path / "p.tsv")) == 3 + 2 + 1
+    for more in ([], ["--memory", "1M"], ["--policy", "component"]):
+        ok("dedup", "c.jsonl", "--id", "id", "--pairs", "p.tsv", "--all", *more)
+        found = {tuple(sorted((number(a), number(b)))): float(j) for a, b, j in tsv(ok.path / "p.tsv")}
+        assert set(found) == {(a, b) for a in range(7) for b in range(a + 1, 7)}
+        assert len(tsv(ok.path / "p.tsv")) == len(found)
+        assert all((j == 1) == ((a < 4) == (b < 4)) for (a, b), j in found.items())
+    trouble("dedup", "c.jsonl", "--all", "-o", "x", says="--pairs")
+
+
 @pytest.mark.parametrize("priority", ["first", "longest", "field:score",
                                       "field:score:asc"])
 def test_what_goes_has_a_witness_that_stays(ok, planted, priority):

@@ -1,5 +1,5 @@
 """The error paths of every command, verb and option: bad files, bad values,
-missing libraries, and standard output that is closed, full or read by nobody.
+missing programs, and standard output that is closed, full or read by nobody.
 
 The lines are made from the command's own tables (`help --json`), so that a new
 verb or option is among them without a line here, and from the recipes of the
@@ -29,9 +29,9 @@ import fault_recipes as recipes
 from conftest import BUILD, PATIENCE, PROGRAM, ROOT, keys, run
 
 FULL = bool(os.environ.get("BLY_FULL"))
-# With BLY_LIBRARIES empty, none is loaded late: the memory sanitizer would not
-# know what they write.
-LATE = os.environ.get("BLY_LIBRARIES", "yes") != ""
+# With BLY_PROGRAMS empty, none but the command runs: the memory sanitizer does
+# not know what their libraries write.
+OTHERS = os.environ.get("BLY_PROGRAMS", "yes") != ""
 UNDER = shlex.split(os.environ.get("BLY_UNDER", ""))
 NO_NETWORK = BUILD / "tests" / "no_network.so"
 NOBODY = 65534
@@ -63,14 +63,14 @@ class Place:
         self.at, self.folder = at, at / "folder"
         at.chmod(0o755)
         self.program = at / "bloomery"
-        shutil.copy(PROGRAM, self.program)
+        for made in [PROGRAM, *pathlib.Path(PROGRAM).parent.glob("bloomery-[a-z]*")]:
+            shutil.copy(made, at)
         self.shim = at / "no_network.so"
         shutil.copy(NO_NETWORK, self.shim)
-        # Where libraries are that cannot be loaded.
+        # Where programs are that cannot be run.
         self.broken = at / "broken"
         self.broken.mkdir()
-        for name in self.libraries():
-            (self.broken / name).write_bytes(b"no library")
+        (self.broken / "bloomery-net").write_bytes(b"no program")
         fill(self.folder)
         self.as_nobody = {}
         if os.geteuid() == 0:
@@ -87,17 +87,6 @@ class Place:
         shutil.copytree(self.folder, self.kept, symlinks=True,
                         ignore=shutil.ignore_patterns("secret"))
         self.state = self.look()
-
-    @staticmethod
-    def libraries():
-        """Those that are loaded when they are needed, from the sources."""
-        found = set()
-        for room in "io", "wire", "apps", "cli":
-            for path in (ROOT / room).rglob("*.c"):
-                found |= set(re.findall(
-                    r'late_(?:load|find)\(\s*"([^"]+)"', path.read_text()))
-        assert found
-        return found
 
     def look(self):
         """What changes when a file is written, made, replaced or removed."""
@@ -124,7 +113,7 @@ class Place:
                 os.lchown(path, NOBODY, NOBODY)
         self.state = self.look()
 
-    def run(self, argv, stdin=b"", stdout=subprocess.PIPE, libraries=True):
+    def run(self, argv, stdin=b"", stdout=subprocess.PIPE, others=True):
         env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         env.update(LD_PRELOAD=str(self.shim), TMPDIR=str(self.folder),
                    HOME=str(self.folder), LC_ALL="C.UTF-8",
@@ -132,8 +121,8 @@ class Place:
                    "allocator_may_return_null=1:detect_leaks=1",
                    UBSAN_OPTIONS="halt_on_error=1:exitcode=99",
                    MSAN_OPTIONS="exitcode=99")
-        if not (libraries and LATE):
-            env["LD_LIBRARY_PATH"] = str(self.broken)
+        if not (others and OTHERS):
+            env["BLOOMERY_LIBEXEC"] = str(self.broken)
         done = subprocess.run(
             [*UNDER, self.program, *argv], cwd=self.folder, env=env,
             input=stdin, stdout=stdout, stderr=subprocess.PIPE,
@@ -288,13 +277,13 @@ def values(trial, c, verb, o):
             trial.run([*line, option, value, "absent"])
 
 
-def test_missing_libraries(trial):
-    """What is loaded when it is needed is not there, or is something else."""
+def test_missing_programs(trial):
+    """The program that a verb needs is not there, or is something else."""
     for c, verb, _ in VERBS:
         for operands in some([["good.bly"], ["good.bly", "words.txt"],
                               ["-K", "key", "good.bly", "words.txt"],
                               ["-o", "new", "good.bly"]], 1, verb):
-            trial.run(begin(c, verb) + operands, libraries=False)
+            trial.run(begin(c, verb) + operands, others=False)
 
 
 def test_help_that_cannot_be_written(trial):

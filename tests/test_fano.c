@@ -5,6 +5,7 @@
  * together, and both; reading gives back what was filled in; damage is seen, or
  * makes the table of other numbers; and the size is what the essay says.
  */
+#include "base/search.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -68,14 +69,8 @@ static bly_fano filled_fano(const fano_case *c, uint64_t **numbers)
 
 static bool any_between(const uint64_t *v, size_t n, uint64_t from, uint64_t to)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t mid = (low + high) / 2;
-        if (v[mid] < from)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    LOWER_BOUND(low, n, v[low] < from);
     return low < n && v[low] <= to;
 }
 

@@ -12,6 +12,7 @@
 
 #include "workbench/sim/gossip_sim.h"
 #include "apps/net/gossip/gossip_wire.h"
+#include "base/random.h"
 #include "support.h"
 
 #define PEERS 8
@@ -51,10 +52,7 @@ struct world {
 
 static uint64_t chance_of(struct world *w, uint64_t n)
 {
-    uint64_t x = w->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ x >> 31) % n;
+    return random_next(&w->random) % n;
 }
 
 static struct address place(unsigned i)
@@ -108,8 +106,7 @@ static struct summary *some_words(struct world *w, const struct summary *before,
 {
     uint64_t words[300];
     for (size_t i = 0; i < 300; i++)
-        words[i] = (i < 290 ? i + 1 : chance_of(w, UINT64_MAX)) *
-                   UINT64_C(0x9e3779b97f4a7c15);
+        words[i] = (i < 290 ? i + 1 : chance_of(w, UINT64_MAX)) * RANDOM_STEP;
     struct summary *const s = summary_new(words, 300, before, base);
     assert_non_null(s);
     return s;

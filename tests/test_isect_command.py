@@ -4,7 +4,8 @@ import math
 import random
 
 import pytest
-from test_sync_command import Liar, frame, hello, listed, serving, varint
+from test_sync_command import Liar, hello, listed, serving, varint
+from wire_support import frame
 
 
 def lists(folder, sizes, common, seed=1):

@@ -2,10 +2,13 @@
 
 The same checks run in Chromium, in a page and in a worker: test_playground.py.
 """
+import functools
+import http.server
 import json
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 from conftest import PATIENCE, PROGRAM, ROOT
@@ -36,7 +39,7 @@ def compressed(*names):
 
 
 @pytest.mark.skipif(not (shutil.which("wasm-opt") and shutil.which("esbuild")), reason="no wasm-opt (binaryen) or esbuild, which make the package small")
-@pytest.mark.parametrize("kinds, most", [("common", 25_000), ("all", 120_000)])
+@pytest.mark.parametrize("kinds, most", [("common", 25_400), ("all", 120_000)])
 @pytest.mark.parametrize("simd", ["", "-plain"])
 def test_size(kinds, most, simd):
     assert compressed("bloomery.js", f"{kinds}{simd}.wasm") <= most
@@ -102,3 +105,68 @@ def test_npm_packs_what_load_needs():
     packed = {file["path"] for file in json.loads(done.stdout)[0]["files"]}
     assert packed == {"LICENSE", "README.md", "package.json", "bloomery.js", "bloomery.d.ts",
                       "common.wasm", "common-plain.wasm", "all.wasm", "all-plain.wasm"}
+
+
+SHOWN = """
+import { inspect } from "node:util";
+import { load, Answers, BloomeryError } from "bloomery";
+const { Filter } = await load(), f = Filter.build(["a", "b"]), answers = f.hasMany(["a", "nosuch"]);
+const closed = Filter.build(["a"]);
+closed.close();
+console.log(JSON.stringify({
+  filter: inspect(f), json: JSON.parse(JSON.stringify(f)), answers: inspect(answers), list: JSON.parse(JSON.stringify(answers)), closed: inspect(closed),
+  nested: inspect({ f }), gone: JSON.stringify(closed), names: [Filter.name, Answers.name, BloomeryError.name, f.constructor.name],
+}));
+"""
+
+
+def package_beside(tmp_path):
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "bloomery").symlink_to(PACKAGE)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+
+
+def test_what_a_console_and_json_show(tmp_path):
+    """Not T {} and {}."""
+    package_beside(tmp_path)
+    (tmp_path / "shown.mjs").write_text(SHOWN)
+    done = subprocess.run(["node", "shown.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    told = json.loads(done.stdout)
+    assert re.fullmatch(r'Filter \{ kind: "blocked", capacity: 2, bytes: \d+ \}', told["filter"]) and told["filter"] in told["nested"]
+    assert told["json"]["kind"] == "blocked" and told["json"]["capacity"] == 2
+    assert told["answers"] == "Answers { length: 2, true: 1 }" and told["list"] == [True, False]
+    assert told["closed"] == "Filter { closed }" and told["gone"] == '{"closed":true}'
+    assert told["names"] == ["Filter", "Answers", "BloomeryError", "Filter"]
+
+
+PAGE = """
+import { load } from "bloomery";
+import wasm from "bloomery/common.wasm";
+const { Filter } = await load({ wasm }), f = Filter.build(["swordfish"]);
+document.title = `${f.has("swordfish")} ${f.has("mallory")} ${JSON.stringify(f).length > 50}`;
+"""
+
+
+@pytest.mark.skipif(shutil.which("esbuild") is None, reason="no esbuild")
+@pytest.mark.parametrize("loader", ["file", "binary"])
+def test_it_is_bundled_for_browsers(tmp_path, loader):
+    """As docs/javascript.md says, without a warning; Chromium runs the bundle."""
+    package_beside(tmp_path)
+    (tmp_path / "page.js").write_text(PAGE)
+    done = subprocess.run(["esbuild", "page.js", "--bundle", "--format=esm", "--platform=browser", "--minify", f"--loader:.wasm={loader}", "--outdir=public"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0 and "WARNING" not in done.stderr.upper(), done.stderr
+    text = (tmp_path / "public" / "page.js").read_text()
+    assert "node:fs" not in text.replace('["node:fs","promises"]', "")
+    if shutil.which("chromium") is None:
+        pytest.skip("no chromium, which runs the bundle")
+    (tmp_path / "public" / "index.html").write_text('<!doctype html><title>?</title><script type="module" src="page.js"></script>')
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path / "public")
+    handler.log_message = lambda *args: None
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+                               "--virtual-time-budget=60000", "--dump-dom", f"http://127.0.0.1:{served.server_port}/"],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        served.shutdown()
+    assert "<title>true false true</title>" in done.stdout, done.stdout + done.stderr[-2000:]

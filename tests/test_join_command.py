@@ -13,6 +13,7 @@ import time
 
 import pytest
 from conftest import PATIENCE, PROGRAM, run
+from wire_support import frame, greeting
 
 TYPES = ["inner", "left", "semi", "anti"]
 
@@ -363,37 +364,40 @@ def test_remotes_that_fail(trouble):
     def fails(command, says="--remote"):
         trouble("join", "l", "--remote", command + " 2>/dev/null", says=says)
 
-    fails("exit 3", "ends too early")
-    fails("cat", "not what")
-    fails("yes", "not what")
+    fails("exit 3", "closed the connection")
+    fails("cat", "another form")  # what was asked comes back
+    fails("yes", "protocol")
     fails(f"{good}; exit 9", "status 9")
     fails(f"{good}; echo more", "follows its last row")
     fails(f"{good}; kill -9 $$", "status 137")
     fails("cat answer answer", "last row")
-    fails("cat r", "not what")
+    fails("cat r", "protocol")
     rng = random.Random(1)
     for n in [8, 11, 14, len(answer) - 1] + rng.sample(range(len(answer)), 6):
-        fails(f"cat >/dev/null; head -c {n} answer", "ends too early")
-    for i in [8, 20, len(answer) - 1, len(answer) - 20] + \
-            rng.sample(range(len(answer)), 12):
+        fails(f"head -c 40 >/dev/null; head -c {n} answer", "closed the connection")
+    # The rest of the hello is chance, which only a secret gives a meaning.
+    for i in [0, 7, 44, 60, len(answer) - 1, len(answer) - 20] + \
+            rng.sample(range(40, len(answer)), 12):
         bad = bytearray(answer)
         bad[i] ^= 1 << rng.randrange(8)
         (trouble.path / "bad").write_bytes(bad)
-        fails("cat >/dev/null; cat bad")
-    (trouble.path / "bad").write_bytes(answer[:14] + b"\xff" * 8 + b"\x01")
-    fails("cat bad")
-    (trouble.path / "bad").write_bytes(answer[:8] + rng.randbytes(5000))
-    fails("cat bad")
+        fails("head -c 40 >/dev/null; cat bad")
+    for stream in (b"\0\t\n" + b"\xff" * 8 + b"\x01", rng.randbytes(5000), b""):
+        (trouble.path / "bad").write_bytes(greeting(b"blyjoin") + frame(b"\1" + stream) + frame(b"\1", number=1))
+        fails("cat bad")
 
 
 def test_a_server_that_is_asked_nonsense(bly):
     (bly.path / "r").write_text("1\n")
     rng = random.Random(2)
-    for ask in b"", b"blyjoin1", b"blyjoin1\0" + b"\xff" * 8, \
-            b"blyjoin1\0" + (100).to_bytes(8, "little") + rng.randbytes(100), \
-            rng.randbytes(4000):
+    hello = greeting(b"blyjoin")
+    for ask in b"", b"blyjoin1", b"blyjoin1\0" + b"\xff" * 8, rng.randbytes(4000):
         got = bly("join", "--serve", "r", stdin=ask)
         assert got.status == 2 and got.raw == b"", ask
+    for ask in b"", b"\xff" * 8, frame(b"\1\0" + rng.randbytes(100)), \
+            frame(b"\1", number=7), frame(b"\1"), frame(b"\2\0"):
+        got = bly("join", "--serve", "r", stdin=hello + ask)
+        assert got.status == 2 and len(got.raw) == len(hello), ask
 
 
 def test_a_keyed_filter(ok, trouble):
@@ -402,7 +406,7 @@ def test_a_keyed_filter(ok, trouble):
     (ok.path / "key").chmod(0o600)
     argv = "join", "-q", "-K", "key", "l", "--remote"
     assert ok(*argv, serve("-K", "key", "l")).out == "1\n2\n"
-    trouble(*argv, serve("l") + " 2>/dev/null", says="ends too early")
+    trouble(*argv, serve("l") + " 2>/dev/null", says="has no secret")
 
 
 def test_forms_of_keys_reach_the_other_end(ok):

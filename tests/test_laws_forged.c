@@ -66,14 +66,14 @@ static void use_writing(bly_filter *f)
         h[i] = bly_hash(bly_hasher_of(f), &key, sizeof key);
         by[i] = i;
     }
-    (void)bly_add_hashes(f, h, NKEYS, NULL, &ndone);
-    (void)bly_increase_hashes(f, h, by, NKEYS, &ndone);
-    (void)bly_set_hash(f, h[0], 1);
+    (void)!bly_add_hashes(f, h, NKEYS, NULL, &ndone);
+    (void)!bly_increase_hashes(f, h, by, NKEYS, &ndone);
+    (void)!bly_set_hash(f, h[0], 1);
     (void)bly_tick(f, 12345);
     (void)bly_remove_hashes(f, h, NKEYS, each);
     bly_filter *copy;
     if (!bly_clone(f, &copy)) {
-        (void)bly_merge(f, copy);
+        (void)!bly_merge(f, copy);
         (void)bly_intersect(f, copy);
         bly_free(copy);
     }

@@ -7,6 +7,7 @@
 #include "apps/net/graph.h"
 #include "apps/net/marks.h"
 #include "apps/net/sliced.h"
+#include "base/random.h"
 #include "support.h"
 
 static const unsigned char secret[BLY_SECRET_BYTES] = "of the network!";
@@ -106,7 +107,7 @@ static void sliced_is_filter_by_filter(void **state)
         assert_true(sliced_new(&alone[i], 50, 8));
     for (unsigned turn = 0; turn < 4000; turn++) {
         const uint64_t group = test_random(&random) % GROUPS;
-        const uint64_t hash = (group + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        const uint64_t hash = (group + 1) * RANDOM_STEP;
         const unsigned face = (unsigned)(test_random(&random) % SLICED_FACES);
         uint8_t *const times = &joined[group][face];
         if (*times && turn % 3) {
@@ -130,8 +131,8 @@ static void sliced_is_filter_by_filter(void **state)
     for (uint64_t group = 0; group < GROUPS; group++)
         for (unsigned face = 0; face < SLICED_FACES; face++)
             while (joined[group][face]) {
-                assert_true(sliced_leave(
-                    &all, (group + 1) * UINT64_C(0x9e3779b97f4a7c15), face));
+                assert_true(
+                    sliced_leave(&all, (group + 1) * RANDOM_STEP, face));
                 joined[group][face]--;
             }
     for (uint64_t i = 0; i < all.nbits; i++)

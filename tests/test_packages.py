@@ -34,7 +34,7 @@ def packages():
 def test_versions_and_names():
     assert (DEBIAN / "changelog").read_text().startswith(f"bloomery ({VERSION}-")
     assert f"libbloomery{SONAME}" in packages()
-    assert f"dh_makeshlibs -plibbloomery{SONAME}" in (DEBIAN / "rules").read_text()
+    assert f"dh_makeshlibs -plibbloomery{SONAME} -- -c4" in (DEBIAN / "rules").read_text()
     for name in packages():
         assert (DEBIAN / f"{name}.install").read_text().strip(), name
     assert {p.stem for p in DEBIAN.glob("*.install")} == set(packages())
@@ -46,6 +46,25 @@ def test_what_is_built_is_what_is_asked_for():
     command = re.search(r'^command="\$build(.*?)"', setup, re.M | re.S).group(1).split()
     wanted = re.search(r"^Build-Depends:(.*?)^\S", (DEBIAN / "control").read_text(), re.M | re.S).group(1)
     assert not [p for p in command if p not in re.split(r"[,\s]+", wanted)]
+
+
+def test_symbols():
+    """What dpkg-gensymbols is told is what the library exports."""
+    told = subprocess.run([ROOT / "tools" / "abi", "--symbols", ROOT / "tests" / "abi.txt"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert told == (DEBIAN / f"libbloomery{SONAME}.symbols").read_text(), "tools/abi --symbols tests/abi.txt writes it anew"
+    assert " bly_new_sized@" in told and " bly_build_keys_sized@" in told
+
+
+def test_what_autopkgtest_runs():
+    control = (DEBIAN / "tests" / "control").read_text()
+    tests = " ".join(re.findall(r"^Tests: (.*)", control, re.M)).split()
+    assert sorted(tests) == sorted(p.name for p in (DEBIAN / "tests").iterdir() if p.name != "control")
+    for name in tests:
+        assert os.access(DEBIAN / "tests" / name, os.X_OK), name
+        subprocess.run(["sh", "-n", DEBIAN / "tests" / name], check=True)
+    ours = {d for d in re.findall(r"[\w.-]+", " ".join(re.findall(r"^Depends: (.*)", control, re.M))) if "bloomery" in d}
+    assert ours <= set(packages())
+    assert "tools/run-tests build quick" in (DEBIAN / "rules").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +104,8 @@ cd /tmp
 printf 'alice\nbob\n' | bloomery build -q -o f.bly
 bloomery has -q f.bly alice
 test -s /usr/share/man/man1/bloomery-build.1.gz
+test -s /usr/share/man/man3/bly_new.3.gz
+bloomery --version | grep -q vulnerabilities:
 test -s /usr/share/bash-completion/completions/bloomery
 python3 -c "from bloomery import Filter; f = Filter.open('f.bly'); assert 'alice' in f and 'carol' not in f"
 test "$(sqlite3 -cmd ".load $(dpkg -L libsqlite3-mod-bloomery | grep sqlite.so)" :memory: "SELECT bly_has('f.bly', 'bob')")" = 1

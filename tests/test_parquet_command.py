@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import uuid
@@ -291,6 +292,18 @@ def test_the_report(ok, plain):
     ok("parquet", "add", plain, "-o", "o.parquet", "--column", "url", "-q")
     assert piped.raw == (ok.path / "o.parquet").read_bytes()
     assert "298 values" in piped.err
+
+
+@needs_vectors
+def test_a_column_with_filters_is_left_alone(ok, plain):
+    """And the others get theirs."""
+    ok("parquet", "add", plain, "-o", "one.parquet", "--column", "url")
+    out = ok("parquet", "add", "one.parquet", "-o", "two.parquet", "--column", "url", "--column", "id").out
+    assert re.search(r"^url: left alone.*--replace", out, re.M) and re.search(r"^id: \d+ filter", out, re.M)
+    assert File(ok.path / "two.parquet").filter(0, "url") == File(ok.path / "one.parquet").filter(0, "url")
+    told = json.loads(ok("parquet", "add", "one.parquet", "-o", "two.parquet", "--column", "url", "--column", "id", "--json").out)
+    assert [c["left_alone"] for c in told["columns"]] == [True, False]
+    assert told["columns"][0]["fpr"] is None and told["columns"][0]["bytes"] == 0
 
 
 @needs_vectors

@@ -10,6 +10,7 @@
 #include "laws.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -639,6 +640,46 @@ LAW(choices_are_honoured)
             assert_true(fact->param && fact->uint == c);
             assert_string_equal(fact->word, p->choices[c]);
         }
+    }
+}
+
+static void *plan_elsewhere(void *arg)
+{
+    void **const both = arg;
+    assert_ok(bly_plan((const bly_spec *)both[0], both[1]));
+    return NULL;
+}
+
+static void assert_same_plan(const bly_prediction *a, const bly_prediction *b)
+{
+    assert_int_equal(a->items, b->items);
+    assert_int_equal(a->bits, b->bits);
+    assert_int_equal(a->nfacts, b->nfacts);
+    assert_memory_equal(&a->fpr, &b->fpr, sizeof a->fpr); /* NAN is itself */
+    for (size_t i = 0; i < a->nfacts; i++) {
+        assert_string_equal(a->facts[i].name, b->facts[i].name);
+        assert_memory_equal(&a->facts[i].real, &b->facts[i].real, 8);
+    }
+}
+
+/* A thread remembers its last plan; one that has none says the same, whatever
+ * was planned before, and whether or not a plan failed in between. */
+LAW(plans_do_not_depend_on_what_was_planned_before)
+{
+    const bly_spec a = spec_for(kind, 1000), b = spec_for(kind, 1001);
+    const bly_spec wrong = { .kind = kind->name, .items = 1000, .fpr = 2 };
+    const bly_spec *const specs[] = { &a, &a, &b, &a, &b, &b };
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
+        bly_prediction here = { 0 }, there = { 0 };
+        void *both[] = { (void *)(uintptr_t)specs[i], &there };
+        pthread_t thread;
+        assert_ok(bly_plan(specs[i], &here));
+        assert_int_equal(pthread_create(&thread, NULL, plan_elsewhere, both),
+                         0);
+        pthread_join(thread, NULL);
+        assert_same_plan(&here, &there);
+        if (i % 2)
+            assert_status(bly_plan(&wrong, &here), BLY_EINVAL);
     }
 }
 

@@ -1,5 +1,5 @@
 """The playground and the package for JavaScript in a real Chromium, driven by Playwright: every panel's main path,
-keyboard, German, dark, a phone's width, bad files, a worker that is ended; no complaint on the console, no request
+the tour, links typed by hand, keyboard, German, dark, phones, bad files, a worker that is ended; no complaint on the console, no request
 to another server, and no more bytes than promised.
 
 BLY_PICTURES names a folder for screenshots.
@@ -20,7 +20,7 @@ from js_support import CHECKS, PACKAGE, WEB, command, environment, needs_node, n
 
 CHROMIUM = shutil.which("chromium")
 PLAYWRIGHT = "playwright-core@1.49.1"
-STORIES = re.findall(r'^await check\("(\w+)"', (ROOT / "tests" / "browser.mjs").read_text(), re.M)
+STORIES = [*re.findall(r'^await check\("(\w+)"', (ROOT / "tests" / "browser.mjs").read_text(), re.M), "tour_en", "tour_de", "phone_320", "phone_360"]
 pytestmark = [needs_package, needs_node,
               pytest.mark.skipif(CHROMIUM is None, reason="no chromium"),
               pytest.mark.skipif(not (WEB / "play.wasm").exists(), reason="build/web is not there: make web")]
@@ -117,6 +117,33 @@ def test_only_names_of_files_are_answered(server):
         assert e.value.code == 404
     answer = urllib.request.urlopen(server["url"])
     assert answer.headers["Content-Type"].startswith("text/html") and b"bloomery" in answer.read()
+
+
+def test_the_handbook_stands_beside_it(tmp_path):
+    """Where it was built: at /handbook/, with its folders, and nothing outside of it."""
+    for name, text in {"web/index.html": "play", "site/index.html": "handbook", "site/search/search_index.json": "{}", "site/kinds/fuse.html": "fuse",
+                       "site/tree/include/bloomery.h.txt": "header", "site/.hidden.txt": "hidden", "secret.txt": "secret"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    p = subprocess.Popen([PROGRAM, "web", "--listen", "127.0.0.1:0", "--folder", tmp_path / "web", "--json"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    line = p.stdout.readline()
+    try:
+        if not line:
+            why = p.stderr.read()
+            assert "libmicrohttpd" in why, why
+            pytest.skip(why.strip())
+        told = json.loads(line)
+        assert told["handbook"] == told["url"] + "handbook/" and told["files"] == 1
+        for path, text in {"": "play", "handbook/": "handbook", "handbook/kinds/fuse.html": "fuse", "handbook/tree/include/bloomery.h.txt": "header"}.items():
+            assert urllib.request.urlopen(told["url"] + path).read().decode() == text
+        for path in "handbook/../secret.txt", "handbook/%2e%2e/secret.txt", "handbook/.hidden.txt", "handbook/kinds", "handbook":
+            with pytest.raises(urllib.error.HTTPError) as e:
+                urllib.request.urlopen(told["url"] + path)
+            assert e.value.code == 404, path
+    finally:
+        p.terminate()
+        p.wait(GRACE)
 
 
 def test_wrong_folders_are_named(trouble):

@@ -1,4 +1,5 @@
 """bloomery_postgresql.so in a server that the tests start for themselves."""
+import re
 import io
 import os
 import random
@@ -788,3 +789,18 @@ def test_values_are_equal_if_their_bytes_are(db):
     assert one(db, "SELECT count(*) FROM (SELECT f FROM f GROUP BY f) AS x") == 1
     assert one(db, "SELECT count(*) FROM f JOIN f AS g USING (f)") == 9
     assert rows(db, "SELECT f = bly_agg(1), f <> bly_agg(1), f = f FROM f GROUP BY f") == [(False, True, True)]
+
+
+def test_the_planner_is_told_how_many_rows_pass(db):
+    """Not a third of them, whatever the filter: the keys that it has among those of the column."""
+    numbers(db, 20000)
+
+    def expected(where):
+        return int(re.search(r"rows=(\d+)", one(db, "EXPLAIN SELECT * FROM a WHERE " + where)).group(1))
+    for keys in (20, 2000, 20000):
+        f = one(db, f"SELECT bly_agg(i::bigint)::text FROM generate_series(1, {keys}) AS g(i)")
+        for where in (f"bly_has('{f}'::bloomery, n)", f"'{f}'::bloomery @> n"):
+            assert keys * 0.7 <= expected(where) <= keys * 1.5 + 300, (keys, where[:20], expected(where))
+    assert 1500 <= expected("bly_has((SELECT bly_agg(n) FROM a), n)") <= 2500, "not known yet"
+    assert 1500 <= expected("bly_has('no.bly', n)") <= 2500
+    assert expected("bly_has(NULL::bloomery, n)") <= 1

@@ -4,11 +4,13 @@ and random calls with sanitizers.
 BLY_PYTHON names the folder with the package (default: build/python).
 """
 import array
+import ast
 import collections
 import copy
 import csv
 import doctest
 import gc
+import inspect
 import itertools
 import os
 import pathlib
@@ -76,13 +78,13 @@ def test_the_filters_type_decides():
     g = Filter.build([7, -1])
     assert g.keys == "int64" and "7" in g and " 007" in g and 7 in g and True not in g
     for wrong, error in ((b"7", ValueError), ("x", ValueError), (2**63, ValueError), (2**200, ValueError)):
-        with pytest.raises(error, match="right"):
+        with pytest.raises(error, match="expected"):
             wrong in g
-        with pytest.raises(error, match="right"):
+        with pytest.raises(error, match="expected"):
             g.has_many([wrong])
     h = Filter.build([b"\xff"])
     assert h.keys == "bytes" and b"\xff" in h and bytearray(b"\xff") in h and memoryview(b"\xff") in h
-    with pytest.raises(ValueError, match="right"):
+    with pytest.raises(ValueError, match="expected"):
         7 in h
     first = Filter(10)
     assert first.keys is None and "x" not in first
@@ -357,7 +359,7 @@ def test_what_the_library_refuses(tmp_path):
         with pytest.raises(error, match=why):
             Filter(**bad)
     for name in ("items", "fpr", "bits"):  # zero is nobody's wish
-        with pytest.raises(ValueError, match=f"{name}=0; right"):
+        with pytest.raises(ValueError, match=f"{name}=0; expected"):
             Filter(**{"items": 10, name: 0})
     with pytest.raises(TypeError, match="use Filter.build"):
         Filter(10, kind="fuse")
@@ -658,3 +660,34 @@ def test_these_tests_with_sanitizers():
     """All of this file again, with every lock taken."""
     assert " passed" in sanitized("-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "test_python.py",
                                   *([] if FULL else ["-k", "not golden and not every_kind and not command and not numpy"]))
+
+
+def declared():
+    """(class or None, function, names of its parameters) of the type hints."""
+    for node in ast.parse((ROOT / "bindings" / "python" / "bloomery" / "__init__.pyi").read_text()).body:
+        for f in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(f, ast.FunctionDef) and not any(getattr(d, "id", "") in ("overload", "property") for d in f.decorator_list):
+                a = f.args
+                names = [x.arg for x in a.posonlyargs + a.args + a.kwonlyargs if x.arg not in ("self", "cls")]
+                yield node.name if isinstance(node, ast.ClassDef) else None, f.name, names, bool(a.kwarg)
+
+
+def test_signatures():
+    """What help() and editors show is what the type hints declare."""
+    seen = 0
+    for owner, name, names, more in declared():
+        if owner in ("_ArrowColumn", "_Sketch", "Bitmap") or name.startswith("__") and name != "__init__":
+            continue
+        what = getattr(bloomery, owner) if owner else bloomery
+        signature = inspect.signature(what if name == "__init__" else getattr(what, name))
+        kinds = [p.kind for p in signature.parameters.values()]
+        has = [p.name for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD and p.name != "self"]
+        assert sorted(has) == sorted(names), (owner, name)
+        assert (inspect.Parameter.VAR_KEYWORD in kinds) == more, (owner, name)
+        seen += 1
+    assert seen > 25
+
+
+def test_a_filter_is_shown_in_few_digits():
+    assert repr(Filter(1000, 0.01)) == "<bloomery.Filter: blocked, capacity 1000, fpr 0.00927>"
+    assert "0.009269931" in str(Filter(1000, 0.01).info()["fpr_at_capacity"])

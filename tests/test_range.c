@@ -6,6 +6,7 @@
  * integers; signs; text; sizes; unions; and questions that make no sense. What
  * it shares with every kind is in test_laws.c, and its table in test_fano.c.
  */
+#include "base/search.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -45,14 +46,8 @@ static bly_filter *range_of(uint64_t *keys, size_t *n, const char *longest,
 
 static bool any_between(const uint64_t *v, size_t n, uint64_t from, uint64_t to)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t mid = (low + high) / 2;
-        if (v[mid] < from)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    LOWER_BOUND(low, n, v[low] < from);
     return low < n && v[low] <= to;
 }
 

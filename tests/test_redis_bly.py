@@ -475,3 +475,25 @@ def test_no_merge_misses_an_item(r):
                 [1, 1, 1]
     assert merged >= {(t, t) for t in types}
     assert not r.exists("x")
+
+
+@pytest.mark.parametrize("change", [
+    ["BLY.ADD", "k", "another"], ["BLY.MERGE", "k", "other"], ["BLY.RESIZE", "k", 5000], ["DEL", "k"]], ids=lambda c: c[0])
+def test_pieces_of_two_filters_are_not_given_as_one_file(r, change):
+    kind = "quotient"
+    for key in ("k", "other"):
+        r.execute_command("BLY.CREATE", key, kind, "CAPACITY", 1000)
+    r.execute_command("BLY.ADD", "other", "x")
+    r.execute_command("BLY.ADD", "k", "y")
+    assert "offset 0" in error_of(r, "BLY.EXPORT", "k", 100), "nobody asked for the first piece"
+    size, first = r.execute_command("BLY.EXPORT", "k", 0, 100)
+    r.execute_command("BLY.HAS", "k", "y")
+    same, _ = r.execute_command("BLY.EXPORT", "k", 100, 100)
+    assert same == size
+    r.execute_command(*change)
+    if change[0] == "DEL":
+        r.execute_command("BLY.CREATE", "k", kind, "CAPACITY", 1000)
+    assert "has changed" in error_of(r, "BLY.EXPORT", "k", 200)
+    size, whole = r.execute_command("BLY.EXPORT", "k", 0)
+    assert len(whole) == size and whole[:100] != first
+    r.execute_command("BLY.EXPORT", "k", 100)

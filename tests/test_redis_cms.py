@@ -196,6 +196,23 @@ def test_merge_declares_its_sources(r):
     r.execute_command("ACL", "DELUSER", "u")
 
 
+def test_who_may_only_write_reads_no_counts(r):
+    """As with INCR, whose reply tells what the key held."""
+    r.execute_command("CMS.INITBYDIM", "s", 10, 2)
+    r.execute_command("TOPK.RESERVE", "t", 2)
+    r.execute_command("ACL", "SETUSER", "w", "on", ">p", "%W~*", "+@all")
+    with redis.Redis("127.0.0.1", r.connection_pool.connection_kwargs["port"],
+                     username="w", password="p") as writer:
+        for words in (["CMS.INCRBY", "s", "a", 1], ["TOPK.ADD", "t", "a"], ["TOPK.INCRBY", "t", "a", 1],
+                      ["CMS.QUERY", "s", "a"], ["CMS.INFO", "s"], ["TOPK.LIST", "t"]):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                writer.execute_command(*words)
+        # Whether an item was new is told, as by SADD.
+        assert writer.execute_command("BF.ADD", "f", "a") == 1
+        assert writer.execute_command("CMS.INITBYDIM", "own", 10, 2) == b"OK"
+    r.execute_command("ACL", "DELUSER", "w")
+
+
 @pytest.mark.parametrize("words, says", [
     (["CMS.INITBYDIM", "old", 1, 1], "CMS: key already exists"),
     (["CMS.INITBYDIM", "text", 1, 1], "CMS: key already exists"),

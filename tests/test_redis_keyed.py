@@ -85,6 +85,7 @@ def test_errors(tmp_path, secret):
             error_of(s.r, "BLY.CREATE", "k", "blocked", *words)
         assert not s.r.exists("k")
         bad = tmp_path / "bad"
+        bad.touch(0o600)
         for text in (b"", b"x", b"0" * 31, b"0" * 33, b"g" * 32,
                      b"0" * 32 + b"\n" + b"0" * 31, (b"0" * 32 + b"\n") * 17,
                      b"x" * 5000):
@@ -95,9 +96,12 @@ def test_errors(tmp_path, secret):
                                           str(tmp_path / "missing"))
         assert s.r.config_get(SETTING) == {SETTING: ""}
         secret.write_bytes(SECRET)  # raw
-        secret.chmod(0o644)
+        for mode in (0o644, 0o604, 0o602, 0o620):
+            secret.chmod(mode)
+            assert "chmod 600" in error_of(s.r, "CONFIG", "SET", SETTING, str(secret))
+        assert s.r.config_get(SETTING) == {SETTING: ""}
+        secret.chmod(0o640)  # root:redis, as servers often get their secrets
         s.r.config_set(SETTING, str(secret))
-        assert "chmod 600" in s.log()
         make(s.r)
         assert "only a primary" in error_of(s.r, "BLY.HASHED", "k", "ADD",
                                             b"12345678")
@@ -105,6 +109,9 @@ def test_errors(tmp_path, secret):
                                   "SEED", 7)
     with pytest.raises(RuntimeError, match="(?s)bly-secret-file"):
         with_secret(tmp_path / "t", tmp_path / "missing")
+    secret.chmod(0o644)
+    with pytest.raises(RuntimeError, match="(?s)chmod 600"):
+        with_secret(tmp_path / "u", secret)
 
 
 def test_the_secret_is_nowhere(tmp_path, secret):

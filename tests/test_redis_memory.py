@@ -58,6 +58,21 @@ def test_growing_stops_at_maxmemory_and_a_replica_follows(tmp_path):
             b.r.execute_command("DEBUG", "DIGEST-VALUE", "k")
 
 
+def test_refused_items_ask_the_system_once(tmp_path):
+    """Not once each: five files are read to learn how much memory there is."""
+    def reads(s):
+        with open(f"/proc/{s.r.info('server')['process_id']}/io", encoding="ascii") as f:
+            return int(dict(line.split(": ") for line in f.read().splitlines())["syscr"])
+    with Server(tmp_path / "a") as s:
+        s.r.execute_command("BF.RESERVE", "k", "0.01", 1000, "EXPANSION", 30000)
+        s.r.config_set("maxmemory", s.r.info("memory")["used_memory"] + 20 * MIB)
+        before = reads(s)
+        replies = s.r.execute_command("BF.MADD", "k", *range(5000))
+        refused = sum(isinstance(x, redis.exceptions.ResponseError) for x in replies)
+        assert refused > 3000
+        assert reads(s) - before < refused / 2
+
+
 LAZY = [["BF.RESERVE", "k", "0.01", 8_000_000], ["CF.RESERVE", "k", 8_000_000],
         ["CMS.INITBYDIM", "k", 2_000_000, 2],
         ["TOPK.RESERVE", "k", 500_000],

@@ -49,9 +49,9 @@ def test_picture(ok):
 def test_what_is_wrong_is_said(trouble):
     trouble("ring", "show", "64", says="6 bits")
     trouble("ring", "show", "3", "3", says="twice")
-    trouble("ring", "show", "x", says="no id")
+    trouble("ring", "show", "x", says="not an id")
     trouble("ring", "show", "--bits", "2", "1", says="--bits")
-    trouble("ring", "show", "--from", "4", says="no member")
+    trouble("ring", "show", "--from", "4", says="not a member")
     trouble("explain", "--find", "4", says="--ring")
     trouble("ring", "place", "--members", "1000000", says="--members")
     trouble("ring", "place", "--points", "1000000", says="--points")

@@ -36,6 +36,15 @@ static char path[64];
 MAKES(bly_new, bly_filter, bly_free, bly_new_sized(object, &out, size))
 MAKES(bly_builder_new, bly_builder, bly_builder_free,
       bly_builder_new_sized(object, &out, size))
+static const bly_bytes one_key = { "key", 3 };
+static const uint64_t one_int = 7;
+MAKES(bly_build_keys, bly_filter, bly_free,
+      bly_build_keys_sized(object, &one_key, 1, &out, size))
+MAKES(bly_build_ints, bly_filter, bly_free,
+      bly_build_ints_sized(object, &one_int, 1, &out, size))
+MAKES(bly_build_as, bly_filter, bly_free,
+      bly_build_as_sized(object, BLY_KEYS_UINT64, &one_int, NULL, 1, &out,
+                         size))
 MAKES(bly_load, bly_filter, bly_free,
       bly_load_sized(bytes.at, bytes.n, object, &out, size))
 MAKES(bly_open, bly_filter, bly_free, bly_open_sized(path, object, &out, size))
@@ -259,6 +268,9 @@ static const bly_foreign_spec foreign_spec = { .format = "guava", .items = 10 };
 static const sized_row rows[] = {
     TAKES(bly_new, spec),
     TAKES(bly_builder_new, spec),
+    TAKES(bly_build_keys, spec),
+    TAKES(bly_build_ints, spec),
+    TAKES(bly_build_as, spec),
     TAKES(bly_hasher_for, spec),
     TAKES(bly_convert, spec),
     TAKES(bly_load, access_),

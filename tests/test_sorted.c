@@ -9,16 +9,10 @@
 
 #include <bloomery/sorted.h>
 
+#include "base/random.h"
 #include "core/bits.h"
 #include "core/hash.h"
 #include "support.h"
-
-static uint64_t mixed(uint64_t i)
-{
-    i = (i ^ i >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    i = (i ^ i >> 27) * UINT64_C(0x94d049bb133111eb);
-    return i ^ i >> 31;
-}
 
 static uint64_t mask(unsigned width)
 {
@@ -81,7 +75,7 @@ static void sets_of_every_width(void **state)
     for (unsigned width = 1; width <= 64; width++)
         for (size_t k = 0; k < COUNT_OF(sizes); k++) {
             for (size_t i = 0; i < sizes[k]; i++)
-                values[i] = mixed(i) & mask(width);
+                values[i] = bly_mix64(i) & mask(width);
             if (sizes[k] > 1) {
                 values[0] = 0;
                 values[1] = mask(width);
@@ -105,13 +99,13 @@ static void a_million_prefixes(void **state)
     bly_sorted *s;
     assert_non_null(values);
     for (size_t i = 0; i < n; i++)
-        values[i] = mixed(i) >> 32;
+        values[i] = bly_mix64(i) >> 32;
     assert_ok(bly_sorted_new(values, n, 32, NULL, NULL, &s));
     const double each =
         (double)bly_sorted_bits(s) / (double)bly_sorted_items(s);
     assert_true(each > 13.5 && each < 13.7);
     for (size_t i = 0; i < n; i += 97)
-        assert_true(has_one(s, mixed(i) >> 32));
+        assert_true(has_one(s, bly_mix64(i) >> 32));
     bly_sorted_free(s);
     free(values);
 }
@@ -141,7 +135,7 @@ static void damage_is_found(void **state)
     uint64_t values[300];
     bly_sorted *s, *t;
     for (size_t i = 0; i < 300; i++)
-        values[i] = mixed(i) & mask(32);
+        values[i] = bly_mix64(i) & mask(32);
     assert_ok(bly_sorted_new(values, 300, 32, "note", NULL, &s));
     const size_t nbytes = bly_sorted_written_bytes(s);
     unsigned char *const bytes = malloc(nbytes);
@@ -166,7 +160,7 @@ static void damage_is_found(void **state)
         bly_store64(bytes + nbytes - 8, bly_checksum(bytes, nbytes - 8));
         if (bly_sorted_load(bytes, nbytes, NULL, &t) == BLY_OK)
             for (uint64_t v = 0; v < 1000; v++)
-                has_one(t, mixed(v) & mask(32));
+                has_one(t, bly_mix64(v) & mask(32));
         bly_sorted_free(t);
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }

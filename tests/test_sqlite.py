@@ -478,3 +478,17 @@ def test_linked_in_and_without_memory(tmp_path):
     assert built.returncode == 0, built.stderr
     done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and "failures" in done.stdout, done.stderr
+
+
+def test_small_groups_can_be_compact(db):
+    """Without a page for the header; the filter is the same, and stays compact where it is merged."""
+    db.execute("CREATE TABLE orders(shop, id)")
+    db.executemany("INSERT INTO orders VALUES (?, ?)", [(i % 100, i) for i in range(300)])
+    sizes = [n for (n,) in db.execute("SELECT length(bly_agg(id, NULL, 'compact=yes, items=3')) FROM orders GROUP BY shop")]
+    assert len(sizes) == 100 and max(sizes) < 150
+    assert one(db, "SELECT length(bly_agg(id, NULL, 'items=3')) FROM orders WHERE shop = 7") > 4096
+    assert one(db, "SELECT count(*) FROM (SELECT bly_agg(id, NULL, 'compact=yes items=3') AS f, shop FROM orders GROUP BY shop) AS g "
+                   "JOIN orders ON orders.shop = g.shop WHERE bly_has(f, id)") == 300
+    assert one(db, "SELECT length(bly_merge_agg(f)) FROM (SELECT bly_agg(id, NULL, 'compact=yes items=3') AS f FROM orders GROUP BY shop)") < 150
+    assert one(db, "SELECT bly_agg(id, NULL, 'compact=no') = bly_agg(id) FROM orders") == 1
+    fails(db, "SELECT bly_agg(id, NULL, 'compact=1') FROM orders", says="compact=yes")

@@ -15,6 +15,7 @@ import time
 
 import pytest
 from conftest import BUILD, GRACE, PATIENCE, PROGRAM, run
+from wire_support import HELLO, Proxy, frame, relay, speak, take, told
 
 METHODS = ["auto", "rateless", "iblt", "exact", "tree", "bloom"]
 COMPLETE = METHODS[:4]
@@ -340,11 +341,6 @@ def test_another_key_is_refused(bly):
         assert bly("sync", "pull", "a", at, "-K", "k1").status == 0
 
 
-def frame(*parts):
-    body = b"".join(parts)
-    return struct.pack("<I", len(body)) + body
-
-
 def varint(n):
     out = b""
     while n > 127:
@@ -377,9 +373,9 @@ class Liar:
 
     def serve(self):
         line, _ = self.socket.accept()
-        while True:
-            n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-            question = line.recv(n, socket.MSG_WAITALL)
+        line.recv(len(HELLO), socket.MSG_WAITALL)
+        line.sendall(HELLO)
+        while question := told(line):
             answer = self.answers(question[0], question[1:])
             if answer is None:
                 line.close()
@@ -465,13 +461,11 @@ def test_paths_cannot_leave_the_folder(bly, path):
     seen = []
     with serving(bly.path, "--write", "in") as at:
         host, port = at.split(":")
-        line = socket.create_connection((host, int(port)))
+        line = speak((host, int(port)))
         line.sendall(hello(2, 1, 2))
-        n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-        assert line.recv(n, socket.MSG_WAITALL)[0] == 1
+        assert told(line)[0] == 1
         line.sendall(frame(b"\x0e", record(path, 4, extra=b"evil")))
-        n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-        seen.append(line.recv(n, socket.MSG_WAITALL))
+        seen.append(told(line))
         line.close()
     assert not list((bly.path / "outside").iterdir())
     assert not (bly.path / "out").exists()
@@ -500,13 +494,12 @@ def test_wrong_contents_are_refused(bly):
     (bly.path / "in").mkdir()
     with serving(bly.path, "--write", "in") as at:
         host, port = at.split(":")
-        line = socket.create_connection((host, int(port)))
+        line = speak((host, int(port)))
         for question in (hello(2, 1, 2),
                          frame(b"\x0e", record(b"f", 4, b"h" * 16, b"evil")),
                          frame(b"\x11")):
             line.sendall(question)
-            n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-            answer = line.recv(n, socket.MSG_WAITALL)
+            answer = told(line)
         line.close()
     assert answer[:3] == b"\x11\0\1" and b"f: " in answer
     assert not list((bly.path / "in").iterdir())
@@ -543,15 +536,14 @@ def test_a_file_that_changes_meanwhile_is_left(bly):
     server = subprocess.Popen(
         [PROGRAM, "sync", "serve", "--stdio", "y"], cwd=bly.path,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    server.stdin.write(hello(2, 0))
+    server.stdin.write(HELLO + hello(2, 0))
     server.stdin.flush()
-    n, = struct.unpack("<I", server.stdout.read(4))
-    server.stdout.read(n)
+    assert server.stdout.read(len(HELLO))[:8] == HELLO[:8]
+    take(server.stdout.read)
     (bly.path / "y" / "a").write_bytes(b"after!")
     server.stdin.write(frame(b"\6", varint(0)))
     server.stdin.flush()
-    n, = struct.unpack("<I", server.stdout.read(4))
-    body = server.stdout.read(n)[1:]
+    body = take(server.stdout.read)[1:]
     # Hand the rest to a client that plays the first part of the talk again.
     got = []
 
@@ -562,8 +554,7 @@ def test_a_file_that_changes_meanwhile_is_left(bly):
             return frame(b"\6", body)
         server.stdin.write(frame(bytes([kind]), question))
         server.stdin.flush()
-        n, = struct.unpack("<I", server.stdout.read(4))
-        got.append(server.stdout.read(n))
+        got.append(take(server.stdout.read))
         return frame(got[-1])
     with Liar(talk) as at:
         result = bly("sync", "pull", "x", at)
@@ -676,22 +667,10 @@ def test_modes_converge_with_peers_of_before(ok):
     for name in "x/a", "y/a":
         os.utime(ok.path / name, (1000, 1000))
     (ok.path / "x/a").chmod(0o755)
-    relay = ok.path / "relay.py"
-    relay.write_text(f"""
-import struct, subprocess, sys
-p = subprocess.Popen([{PROGRAM!r}, "sync", "serve", "--stdio", "--write", "y"],
-                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-def message(f):
-    n = f.read(4)
-    return n and bytearray(n + f.read(struct.unpack("<I", n)[0]))
-while m := message(sys.stdin.buffer):
-    if m[4] == 1:
-        m[14] &= ~4  # SYNC_KNOWS_CHANGED
-    p.stdin.write(m); p.stdin.flush()
-    sys.stdout.buffer.write(message(p.stdout)); sys.stdout.buffer.flush()
-p.stdin.close()
-sys.exit(p.wait())
-""")
+    (ok.path / "relay.py").write_text(relay(
+        PROGRAM, ["sync", "serve", "--stdio", "--write", "y"], asks="""
+    if m[0] == 1:
+        m[10] &= ~4  # SYNC_KNOWS_CHANGED"""))
     ok("sync", "both", "x", "--pipe", f"{sys.executable} relay.py")
     assert os.access(ok.path / "y/a", os.X_OK)
     assert ok("sync", "x", "y").out == ""

@@ -5,14 +5,14 @@ import os
 import re
 import resource
 import socket
-import struct
 import subprocess
 import sys
 import threading
 
 import pytest
 from conftest import GRACE, PATIENCE, PROGRAM
-from test_sync_command import Liar, fill, frame, hello, listed, varint
+from test_sync_command import Liar, fill, hello, listed, varint
+from wire_support import HELLO, frame, relay as relay_of, speak, told
 
 
 @contextlib.contextmanager
@@ -69,17 +69,18 @@ def test_silent_connections_lock_nobody_out(ok):
 def test_dripping_connections_lock_nobody_out(ok, greets):
     """A byte now and then: of a greeting, or of the message behind it."""
     fill(ok.path, {"y/a": b"1", "x/b": b"2"})
-    bytes_of = hello(2) + frame(b"\2" * 9000)
+    bytes_of = HELLO + hello(2) + frame(b"\2" * 9000)
     stop = threading.Event()
     with serving(ok.path, "--timeout", "4", "y") as (at, _):
         stack, lines = connections(at, 16)
         with stack:
-            start = len(hello(2)) if greets else 1
+            start = len(HELLO + hello(2)) if greets else 1
             for line in lines:
                 line.sendall(bytes_of[:start])
             if greets:
                 for line in lines:
-                    assert line.recv(5, socket.MSG_WAITALL)[4] == 1
+                    line.recv(len(HELLO), socket.MSG_WAITALL)
+                    assert told(line)[0] == 1
 
             def drip():
                 for i in range(start, len(bytes_of)):
@@ -108,7 +109,7 @@ def test_a_message_has_an_end(bly):
         def drip():
             line, _ = server.accept()
             with line, contextlib.suppress(OSError):
-                for byte in frame(b"\1" * 100000):
+                for byte in HELLO + frame(b"\1" * 100000):
                     line.sendall(bytes([byte]))
                     if stop.wait(0.05):
                         return
@@ -136,10 +137,9 @@ def test_nothing_is_read_before_a_greeting(ok):
             for bad in (hello(1), frame(b"\1blysync1\2\0", varint(1),
                                         varint(9), b"otherkey"),
                         frame(b"\1whatever")):
-                with socket.create_connection(at) as line:
+                with speak(at) as line:
                     line.sendall(bad)
-                    n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-                    assert line.recv(n, socket.MSG_WAITALL)[0] == 255
+                    assert told(line)[0] == 255
             assert read_bytes(server) < once + size
 
 
@@ -229,24 +229,7 @@ def test_a_peer_that_claims_much_takes_little(tmp_path, method, form):
 def relay(path, change):
     """A server that says what a real one does, but for what change() makes of
     an answer: Python with `kind` and `answer`."""
-    path.write_text(f"""
-import struct, subprocess, sys
-p = subprocess.Popen([{PROGRAM!r}, "sync", "serve", "--stdio", "--write", "y"],
-                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-def message(f):
-    n = f.read(4)
-    return n and f.read(struct.unpack("<I", n)[0])
-def send(f, m):
-    f.write(struct.pack("<I", len(m)) + m)
-    f.flush()
-while m := message(sys.stdin.buffer):
-    send(p.stdin, m)
-    kind, answer = m[0], message(p.stdout)
-    {change}
-    send(sys.stdout.buffer, answer)
-p.stdin.close()
-p.wait()
-""")
+    path.write_text(relay_of(PROGRAM, ["sync", "serve", "--stdio", "--write", "y"], change))
     return f"{sys.executable} {path.name}"
 
 
@@ -278,10 +261,8 @@ def test_ranges_that_are_asked_for_twice(bly):
 def test_an_outline_larger_than_two_sets_need(ok):
     listed(ok.path / "b", [b"one"])
     with serving(ok.path, "b") as (at, _), \
-            socket.create_connection(at) as line:
+            speak(at) as line:
         line.sendall(hello(1, 2**40))
-        n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-        line.recv(n, socket.MSG_WAITALL)
+        told(line)
         line.sendall(frame(b"\7", varint(500 << 20), b"\5", varint(0), b"blyo"))
-        n, = struct.unpack("<I", line.recv(4, socket.MSG_WAITALL))
-        assert line.recv(n, socket.MSG_WAITALL)[0] == 255
+        assert told(line)[0] == 255

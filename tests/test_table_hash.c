@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/table.h"
+#include "base/lookup.h"
 #include "support.h"
 
 /* The hash in a process of its own, which chooses its secret. */

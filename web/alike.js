@@ -21,13 +21,14 @@ export function alike(page, root) {
   function texts() {
     withText($("a").value.replaceAll("\0", " "), (a) => withText($("b").value.replaceAll("\0", " "), (b) => check(c.alike(a, b, Number($("unit").value), Number($("size").value), Number($("k").value)))));
     const r = told();
-    $("result").innerHTML = `<p>${t("exactly", page.count(r.in_both), page.count(r.in_either), page.number(r.jaccard))}</p><p>${t("estimated", $("k").value, r.equal, page.number(r.estimate), page.number(r.sd, 2))}</p><h3>${t("agree")}</h3><div class="cells many" role="img" aria-label="${t("agree")}: ${r.equal}">${r.agree.map((x) => `<i class="${x ? "on" : ""}"></i>`).join("")}</div>`;
+    $("result").innerHTML = `<p>${t("exactly", page.count(r.in_both), page.count(r.in_either), page.number(r.jaccard))}</p><p>${t("estimated", $("k").value, r.equal, page.number(r.estimate), page.number(r.sd, 2))}</p><h3>${t("agree")}</h3><div class="cells plain" role="img" aria-label="${t("agree")}: ${r.equal}">${r.agree.map((x) => `<i class="${x ? "on" : ""}"></i>`).join("")}</div>`;
   }
   function ring() {
     const bits = Number($("bits").value), ids = [...new Set($("members").value.split(/[\s,;]+/).filter(Boolean))].map((id) => {
-      if (!/^\d{1,6}$/.test(id)) throw new TypeError(`'${id}': ${t("whole")}`);
+      if (!/^\d{1,6}$/.test(id)) throw new TypeError(t("badWhole", id));
       return BigInt(id);
     });
+    for (const id of ["from", "find"]) if (!/^\d{0,6}$/.test($(id).value)) throw new TypeError(t("badWhole", $(id).value));
     const at = take(8 * ids.length + 8);
     try {
       new BigUint64Array(u8().buffer, at, ids.length).set(ids);

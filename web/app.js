@@ -2,18 +2,21 @@
  * app.js - the page: panels, language, light and dark, state in the URL
  *
  * What a panel shows is in the URL behind #, as in #see?kind=classic&ops=+ant,?bee, so that
- * a link shows somebody else the same. A panel is a function that fills the page and gets
+ * a link shows somebody else the same, whether the page wrote it or somebody typed it. A panel is a function that fills the page and gets
  * what the URL says; it calls keep() whenever that changes.
  */
 import { hasSimd, instantiate } from "./bloomery.js";
+import { reasonIn } from "./reasons.js";
 import { words } from "./words.js";
 import { alike } from "./alike.js";
 import { file } from "./file.js";
 import { measure } from "./measure.js";
 import { plan } from "./plan.js";
 import { see } from "./see.js";
+import { tour } from "./tour.js";
 
-const panels = { see, plan, measure, file, alike };
+const panels = { see, tour, plan, measure, file, alike };
+const WORDS = new Set(["a", "b", "members"]); // of an address: here a plus is a blank, as forms write it
 const $ = (id) => document.getElementById(id);
 const stored = (name) => {
   try {
@@ -43,18 +46,21 @@ page.bytes = (x) => {
   for (; x >= 1000 && unit < 4; unit++) x /= 1000;
   return `${page.number(x)} ${["B", "kB", "MB", "GB", "TB"][unit]}`;
 };
-page.rate = (p) => (!(p > 0) ? "–" : p >= 0.001 ? `${page.number(100 * p)} %` : p >= 1e-12 ? page.t("oneIn", page.number(1 / p)) : p.toExponential(1));
+page.rate = (p) => (!(p > 0) ? "–" : p >= 0.001 ? `${page.number(100 * p)} %` : p >= 1e-12 ? page.t("oneIn", page.number(1 / p)) : new Intl.NumberFormat(page.lang, { notation: "scientific", maximumFractionDigits: 1 }).format(p));
 page.say = (text, bad = false) => {
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);
 };
+page.said = () => $("status").textContent;
+/** Why something failed, in the page's language. */
+page.reason = (error) => (error.message ? reasonIn(page.lang, error) : page.t("memoryOut"));
 /** Do something that may fail: the reason is said, and the page goes on. */
 page.attempt = (what) => {
   try {
     page.say("");
     return what();
   } catch (error) {
-    page.say(error.message || page.t("memoryOut"), true);
+    page.say(page.reason(error), true);
     return undefined;
   }
 };
@@ -63,24 +69,34 @@ page.keep = (state) => {
   const kept = new URLSearchParams(Object.entries(state).filter(([, v]) => v !== undefined && v !== ""));
   if (page.lang !== "en") kept.set("lang", page.lang);
   page.state = kept;
-  history.replaceState(null, "", `#${page.panel}${kept.size ? `?${kept}` : ""}`);
+  history.replaceState(null, "", `#${page.panel}${addressed(kept)}`);
 };
 /** What a kind is, in the page's language; in English where nobody has translated it yet. */
 page.summary = (k) => words[page.lang].kinds?.[k.kind] ?? k.summary;
 /** Numbers as the library reads them, of what people type: 20,000 in English, 20.000 and 0,1 in German. */
-page.typedCount = (text) => text.trim().replace(page.lang === "de" ? /\.(?=\d{3}(?!\d))/g : /,(?=\d{3}(?!\d))/g, "");
-page.typedRate = (text) => text.trim().replace(",", ".");
+page.typedCount = (text) => text.replace(/\s/g, "").replace(page.lang === "de" ? /\.(?=\d{3}(?!\d))/g : /,(?=\d{3}(?!\d))/g, "");
+page.typedRate = (text) => text.replace(/\s/g, "").replace(",", ".");
+/** And the way back, for fields that the address fills. */
+page.shown = (text) => (/^\d{1,15}(\.\d+)?$/.test(text) ? new Intl.NumberFormat(page.lang, { maximumFractionDigits: 20 }).format(Number(text)) : text);
 /** Options of a <select> of kinds, those that `which` wants. */
 page.kindOptions = (chosen, which = () => true) =>
   page.kinds.filter(which).map((k) => `<option value="${k.kind}"${k.kind === chosen ? " selected" : ""} title="${page.escape(page.summary(k))}">${k.kind}</option>`).join("");
 
+/* What is behind the name of a panel. Written by hand, + in a list of steps or in a formula means itself. */
+const readAddress = (query) =>
+  new URLSearchParams(query.split("&").map((pair) => (WORDS.has(pair.split("=")[0]) ? pair : pair.replaceAll("+", "%2B"))).join("&"));
+const addressed = (query) => (query.size ? `?${query.toString().replaceAll("+", "%20")}` : "");
+
 function show() {
   const [, name, query = ""] = /^#?([^?]*)\??(.*)$/s.exec(location.hash); // a step may begin with "?" too
-  page.panel = panels[name] ? name : "see";
-  page.state = new URLSearchParams(query);
+  page.panel = Object.hasOwn(panels, name) ? name : "see";
+  page.state = readAddress(query);
   page.lang = page.state.get("lang") === "de" || (page.state.get("lang") !== "en" && page.lang === "de") ? "de" : "en";
+  page.words = words[page.lang];
   document.documentElement.lang = page.lang;
+  document.title = page.t("title");
   for (const element of document.querySelectorAll("[data-t]")) element.textContent = page.t(element.dataset.t);
+  for (const element of document.querySelectorAll("[data-aria]")) element.setAttribute("aria-label", page.t(element.dataset.aria));
   $("language").textContent = page.t("other");
   $("language").lang = page.lang === "en" ? "de" : "en";
   for (const tab of $("tabs").children) {
@@ -91,23 +107,33 @@ function show() {
   }
   $("panel").setAttribute("aria-labelledby", `tab-${page.panel}`);
   ended();
+  ended = () => {};
   page.say(page.simd ? "" : page.t("nosimd"));
-  ended = panels[page.panel](page, $("panel")) ?? (() => {});
+  // Whatever an address has in it, the page stays one that can be used.
+  try {
+    ended = panels[page.panel](page, $("panel")) ?? ended;
+  } catch (error) {
+    page.say(page.reason(error), true);
+  }
+  page.plays = false;
 }
 
-function go(name, state = "") {
-  const query = new URLSearchParams(state);
+/** Go to a panel with a state; `plays`: its example begins from the first step. */
+page.go = (name, state = {}, plays = false) => {
+  const query = new URLSearchParams(Object.entries(state).filter(([, v]) => v !== undefined && v !== ""));
   if (page.lang !== "en") query.set("lang", page.lang);
-  location.hash = `${name}${query.size ? `?${query}` : ""}`;
-}
-page.go = go;
+  page.plays = plays;
+  const hash = `#${name}${addressed(query)}`;
+  if (hash === location.hash) show();
+  else location.hash = hash;
+};
 
 function theme(dark) {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
   $("theme").setAttribute("aria-pressed", dark);
 }
 
-$("tabs").addEventListener("click", (event) => event.target.role === "tab" && go(event.target.id.slice(4)));
+$("tabs").addEventListener("click", (event) => event.target.role === "tab" && page.go(event.target.id.slice(4)));
 $("tabs").addEventListener("keydown", (event) => {
   const tabs = [...$("tabs").children], at = tabs.indexOf(event.target);
   const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
@@ -115,14 +141,14 @@ $("tabs").addEventListener("keydown", (event) => {
   event.preventDefault();
   const tab = tabs[(to + tabs.length) % tabs.length];
   tab.focus();
-  go(tab.id.slice(4));
+  page.go(tab.id.slice(4));
 });
 $("language").addEventListener("click", () => {
   page.lang = page.lang === "en" ? "de" : "en";
   store("lang", page.lang);
   const state = new URLSearchParams(page.state);
   state.set("lang", page.lang);
-  history.replaceState(null, "", `#${page.panel}?${state}`);
+  history.replaceState(null, "", `#${page.panel}${addressed(state)}`);
   show();
 });
 $("theme").addEventListener("click", () => {
@@ -133,6 +159,7 @@ $("theme").addEventListener("click", () => {
 
 theme(stored("theme") ? stored("theme") === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 page.lang = (stored("lang") ?? navigator.language).startsWith("de") ? "de" : "en";
+page.words = words[page.lang];
 document.documentElement.lang = page.lang;
 try {
   page.simd = hasSimd();

@@ -14,13 +14,13 @@ export function file(page, root) {
     <form class="row" id="ask" style="margin-top:1rem"><label>${t("key")}<input id="key" autocomplete="off" required></label><button class="first">${t("ask")}</button><span id="answer" role="status"></span></form>
     <div class="two"><div class="card"><h2 id="name">–</h2><table><tbody id="info"></tbody></table></div><div class="card"><h2>${t("picture")}</h2><canvas id="picture" width="256" height="64" role="img" aria-label="${t("picture")}"></canvas></div></div>
     <h3>${t("buildFrom")}</h3>
-    <div class="row"><label>${t("kind")}<select id="kind">${page.kindOptions("blocked", (k) => k.can.includes("has"))}</select></label><label>${t("rate")}<input id="fpr" value="0.01" size="8"></label><label>${t("textFile")}<input type="file" id="text" accept="text/*,.txt,.csv,.lst"></label><a id="save" class="button" hidden download="keys.bly">${t("saveAs")}</a></div>`;
+    <div class="row"><label>${t("kind")}<select id="kind">${page.kindOptions("blocked", (k) => k.can.includes("has"))}</select></label><label>${t("rate")}<input id="fpr" value="${page.shown("0.01")}" size="8" inputmode="decimal"></label><label>${t("textFile")}<input type="file" id="text" accept="text/*,.txt,.csv,.lst"></label><a id="save" class="button" hidden download="keys.bly">${t("saveAs")}</a></div>`;
   const $ = (id) => root.querySelector(`#${id}`);
   const describe = (name, { info, picture, foreign }) => {
     $("answer").textContent = ""; // which was another filter's
     $("name").textContent = foreign ? t("opened", name, t("foreignFile", info.format)) : t("opened", name, info.kind);
     const rows = Object.entries({ ...info, params: undefined, meta: undefined, ...info.params }).filter(([, v]) => v !== undefined && v !== false && v !== "" && !(typeof v === "number" && Number.isNaN(v)));
-    $("info").innerHTML = rows.map(([k, v]) => `<tr><td>${escape(k)}</td><td>${escape(typeof v === "number" ? (k.includes("fpr") ? page.rate(v) : k.includes("bytes") ? page.bytes(v) : page.number(v, 6)) : v)}</td></tr>`).join("");
+    $("info").innerHTML = rows.map(([k, v]) => `<tr><th scope="row" class="text">${escape(page.words.fields[k] ?? k)}</th><td>${escape(typeof v === "number" ? (k.includes("fpr") ? page.rate(v) : k.includes("bytes") ? page.bytes(v) : page.number(v, 6)) : v === true ? t("yes") : v)}</td></tr>`).join("");
     const canvas = $("picture"), wide = Math.min(256, picture.length), high = Math.ceil(picture.length / wide);
     canvas.width = wide;
     canvas.height = high;
@@ -40,7 +40,7 @@ export function file(page, root) {
       describe(f.name, await helper.ask("open", { file: f }));
       page.say("");
     } catch (error) {
-      page.say(t("notKnown", f.name, error.message), true);
+      page.say(t("notKnown", f.name, page.reason(error)), true);
     }
   }
   async function build(f) {
@@ -56,7 +56,7 @@ export function file(page, root) {
       $("save").hidden = false;
       page.say(t("builtOf", page.count(made.info.capacity), page.bytes(made.info.file_bytes)));
     } catch (error) {
-      page.say(t("notKnown", f.name, error.message), true);
+      page.say(t("notKnown", f.name, page.reason(error)), true);
     }
   }
   $("pick").addEventListener("change", (event) => open(event.target.files[0]));
@@ -75,7 +75,7 @@ export function file(page, root) {
       if (!answer) return page.say(t("noFilter"), true);
       $("answer").innerHTML = `${escape(key)}: <span class="${answer.maybe ? "maybe" : "no"}">${t(answer.maybe ? "maybe" : "no")}</span>`;
     } catch (error) {
-      page.say(error.message, true);
+      page.say(page.reason(error), true);
     }
   });
   page.keep({});

@@ -16,7 +16,7 @@ export class Helper {
       if (!call) return;
       if ("part" in data) return call.part?.(data.part);
       this.waiting.delete(data.id);
-      if ("failed" in data) call.refuse(new Error(data.failed));
+      if ("failed" in data) call.refuse(Object.assign(new Error(data.failed), { status: data.status }));
       else call.settle(data.done);
     };
     this.worker.onerror = (event) => {

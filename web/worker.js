@@ -9,7 +9,7 @@ import { instantiate } from "./bloomery.js";
 let lib, last = Promise.resolve(), opened = null, foreign = null;
 
 /* Keys that were added are even, the others odd. */
-const some = (from, n, odd) => BigUint64Array.from({ length: n }, (_, i) => BigInt.asUintN(64, BigInt(2 * (from + i) + odd) * 0x9e3779b97f4a7c15n));
+const some = (from, n, odd) => BigInt64Array.from({ length: n }, (_, i) => BigInt.asIntN(64, BigInt(2 * (from + i) + odd) * 0x9e3779b97f4a7c15n));
 
 const jobs = {
   /* The lock stays ours until this worker is gone, however it ends: that is how the page knows. */
@@ -21,6 +21,8 @@ const jobs = {
   /* Fill a filter to twice its capacity; after each step, ask for keys that are not in it. */
   measure({ kind, items, fpr, steps = 40, trials = 20000 }, part) {
     const { can } = lib.kinds().find((k) => k.kind === kind);
+    // A kind of values gets small ones.
+    const built = (keys) => (can.includes("get") ? new Map(Array.from(keys, (key, i) => [key, i % 256])) : keys);
     const adds = can.includes("add"), first = some(0, Math.min(items, 1000), 0), step = Math.max(1, Math.round((2 * items) / steps));
     const f = adds ? new lib.Filter({ kind, items, fpr }) : null;
     let asked = 0, n = 0;
@@ -29,11 +31,11 @@ const jobs = {
         let full = null, g = f;
         try {
           if (adds) f.update(some(n, step, 0));
-          else g = lib.Filter.build(some(0, n + step, 0), { kind, fpr });
+          else g = lib.Filter.build(built(some(0, n + step, 0)), { kind, fpr });
         } catch (error) {
-          full = error.message;
+          full = { message: error.message, status: error.status };
         }
-        if (full && !adds) throw new Error(full);
+        if (full && !adds) throw Object.assign(new Error(full.message), full);
         n += step;
         // Wide apart, so that a kind of ranges is asked for points.
         const hits = g.hasMany(some(0, trials, 1)).count(), info = g.info();
@@ -67,7 +69,7 @@ const jobs = {
     if (!foreign) return null;
     const { c, withText } = lib.raw;
     const maybe = withText(key, (at) => c.foreign_has(foreign.f, at, new TextEncoder().encode(key).length));
-    if (maybe < 0) throw new Error(lib.raw.line(c.message()));
+    if (maybe < 0) throw Object.assign(new Error(lib.raw.line(c.message())), { status: "ENOTSUP" });
     return { maybe: maybe === 1 };
   },
 
@@ -99,7 +101,7 @@ function openForeign(bytes, error) {
   if (!f) {
     const why = line(c.message());
     c.give(at);
-    throw new Error(`${error.message}; ${why}`);
+    throw Object.assign(new Error(`${error.message}; ${why}`), { status: error.status });
   }
   foreign = { f, at };
   check(c.foreign_info(f));
@@ -127,6 +129,6 @@ onmessage = async ({ data: { id, job, ...rest } }) => {
     last = last.then(run, run);
     postMessage({ id, done: (await last) ?? {} });
   } catch (error) {
-    postMessage({ id, failed: error.message || "out of memory" });
+    postMessage({ id, failed: error.message || "out of memory", status: error.status });
   }
 };

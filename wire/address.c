@@ -1,15 +1,17 @@
 /*
- * address.c - where a node listens
+ * address.c - where a process listens
  */
 #define _GNU_SOURCE
 #include "wire/address.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/say.h"
 
@@ -88,4 +90,26 @@ bool address_of_socket(int fd, struct address *out)
         return false;
     from_socket((struct sockaddr *)&s, out);
     return out->family != 0;
+}
+
+int address_listen(const char *address, struct address *at)
+{
+    struct sockaddr_storage s;
+    const char *const text = address ? address : "0";
+    if (!address_parse(text, at))
+        return -1;
+    const socklen_t n = address_socket(at, &s);
+    const int fd =
+        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int one = 1;
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&s, n) || listen(fd, 256) ||
+        !address_of_socket(fd, at)) {
+        fail("%s: %s", text, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return fd;
 }

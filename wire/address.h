@@ -1,5 +1,5 @@
 /*
- * address.h - where a node listens
+ * address.h - where a process listens
  */
 #ifndef BLY_WIRE_ADDRESS_H
 #define BLY_WIRE_ADDRESS_H
@@ -22,6 +22,10 @@ bool address_parse(const char *text, struct address *out);
 void address_text(const struct address *a, char out[ADDRESS_TEXT]);
 socklen_t address_socket(const struct address *a, struct sockaddr_storage *to);
 bool address_of_socket(int fd, struct address *out); /* its own end */
+
+/* A socket that listens at an address, NULL: at a free port of the loopback
+ * interface; *at is where. -1, with the reason printed. */
+int address_listen(const char *text, struct address *at);
 
 static inline bool address_equal(const struct address *a,
                                  const struct address *b)

@@ -4,113 +4,33 @@
 #define _GNU_SOURCE
 #include "wire/call.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "wire/runtime.h"
-#include "base/byte_order.h"
-
-static bool call_why(struct caller *c, const char *what, int error)
+static bool call_why(struct caller *c, const char *what)
 {
-    snprintf(c->why, sizeof c->why, "%s%s%s", what, error ? ": " : "",
-             error ? strerror(error) : "");
+    snprintf(c->why, sizeof c->why, "%s", what);
     return false;
 }
 
 static void line_drop(struct call_line *l)
 {
     if (l->used)
-        close(l->fd);
+        session_close(&l->session);
     *l = (struct call_line){ 0 };
 }
 
-/* Wait until the socket is ready; false: too late. */
-static bool wait_for(struct caller *c, int fd, short events, uint64_t until)
+/* It failed: why, and it goes. */
+static bool line_failed(struct caller *c, struct call_line *l)
 {
-    for (;;) {
-        const uint64_t now = runtime_now();
-        struct pollfd p = { .fd = fd, .events = events };
-        const int n = now < until ? poll(&p, 1, (int)(until - now)) : 0;
-        if (n > 0)
-            return true;
-        if (n == 0) {
-            c->late = true;
-            return call_why(c, "no answer in time", 0);
-        }
-        if (errno != EINTR)
-            return call_why(c, "poll", errno);
-    }
-}
-
-static bool send_all(struct caller *c, int fd, const unsigned char *at,
-                     size_t n, uint64_t until)
-{
-    while (n) {
-        const ssize_t put = send(fd, at, n, MSG_NOSIGNAL);
-        if (put < 0 && errno == EAGAIN) {
-            if (!wait_for(c, fd, POLLOUT, until))
-                return false;
-            continue;
-        }
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return call_why(c, "connection lost", errno);
-        at += put;
-        n -= (size_t)put;
-    }
-    return true;
-}
-
-static bool receive_all(struct caller *c, int fd, unsigned char *at, size_t n,
-                        uint64_t until)
-{
-    while (n) {
-        const ssize_t got = recv(fd, at, n, 0);
-        if (got == 0)
-            return call_why(c, "the node closed the connection", 0);
-        if (got < 0 && errno == EAGAIN) {
-            if (!wait_for(c, fd, POLLIN, until))
-                return false;
-            continue;
-        }
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return call_why(c, "connection lost", errno);
-        at += got;
-        n -= (size_t)got;
-    }
-    return true;
-}
-
-static bool greet(struct caller *c, struct call_line *l, uint64_t until)
-{
-    unsigned char hello[SECURE_HELLO], header[SECURE_HEADER];
-    secure_hello(&l->secure, c->secret, hello);
-    if (!send_all(c, l->fd, hello, sizeof hello, until) ||
-        !receive_all(c, l->fd, hello, sizeof hello, until))
-        return false;
-    const char *const why =
-        secure_greeted(&l->secure, c->secret, true, &l->to, hello, header);
-    if (why)
-        return call_why(c, why, 0);
-    if (!l->secure.on)
-        return true;
-    return send_all(c, l->fd, header, sizeof header, until) &&
-           receive_all(c, l->fd, header, sizeof header, until) &&
-           (secure_begins(&l->secure, header) ||
-            call_why(c, "the node's stream does not begin", 0));
+    call_why(c, session_why(&l->session));
+    c->late = l->session.in.late || l->session.out.late;
+    line_drop(l);
+    return false;
 }
 
 static struct call_line *call_line(struct caller *c, const struct address *to,
-                                   uint64_t until)
+                                   int64_t until)
 {
     struct call_line *l = &c->lines[0];
     for (size_t i = 0; i < CALL_LINES; i++) {
@@ -121,115 +41,48 @@ static struct call_line *call_line(struct caller *c, const struct address *to,
             l = at;
     }
     line_drop(l);
-    struct sockaddr_storage s;
-    const socklen_t n = address_socket(to, &s);
-    const int fd =
-        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        call_why(c, "socket", errno);
-        return NULL;
-    }
-    *l = (struct call_line){ .used = true, .fd = fd, .to = *to };
-    int error = connect(fd, (struct sockaddr *)&s, n) ? errno : 0;
-    if (error == EINPROGRESS) {
-        socklen_t nerror = sizeof error;
-        if (!wait_for(c, fd, POLLOUT, until)) {
-            line_drop(l);
-            return NULL;
-        }
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &nerror);
-    }
-    const int one = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (error)
-        call_why(c, "cannot connect", error);
-    if (error || !greet(c, l, until)) {
-        line_drop(l);
-        return NULL;
-    }
-    return l;
-}
-
-static bool call_room(struct caller *c, unsigned char **at, size_t *room,
-                      size_t n)
-{
-    if (n <= *room)
-        return true;
-    unsigned char *const more = realloc(*at, n);
-    if (!more)
-        return call_why(c, "no memory for an answer", 0);
-    *at = more;
-    *room = n;
-    return true;
-}
-
-/* The next frame of the line. */
-static bool receive_frame(struct caller *c, struct call_line *l,
-                          struct frame *f, uint64_t until)
-{
-    unsigned char length[4];
-    size_t used;
-    if (!receive_all(c, l->fd, length, 4, until))
-        return false;
-    const size_t n = (size_t)get_le(length, 4);
-    if (n > FRAME_MOST + 64 || !call_room(c, &c->in, &c->room_in, n + 4))
-        return call_why(c, "no frame", 0);
-    memcpy(c->in, length, 4);
-    if (!receive_all(c, l->fd, c->in + 4, n, until))
-        return false;
-    const unsigned char *frame = c->in;
-    size_t nframe = n + 4;
-    if (l->secure.on) {
-        if (!call_room(c, &c->sealed, &c->room_sealed, n))
-            return false;
-        frame = c->sealed;
-        nframe = secure_open(&l->secure, c->in + 4, n, c->sealed);
-        if (!nframe)
-            return call_why(c, "an answer that is not genuine", 0);
-    }
-    return (frame_read(frame, nframe, f, &used) == FRAME_WHOLE &&
-            used == nframe) ||
-           call_why(c, "no frame", 0);
+    *l = (struct call_line){ .used = true, .to = *to };
+    l->session.secret = c->secret;
+    if (session_connect(&l->session, to, until) &&
+        session_greet(&l->session, true, to, until))
+        return l;
+    line_failed(c, l);
+    return NULL;
 }
 
 static bool line_send(struct caller *c, struct call_line *l,
-                      const struct blob *body, uint64_t until)
+                      const struct blob *body, int64_t until)
 {
-    const unsigned char *bytes = body->at;
-    size_t n = body->n;
-    l->since = runtime_now();
-    if (l->secure.on) {
-        if (!call_room(c, &c->sealed, &c->room_sealed, n + SECURE_MORE))
-            return false;
-        n = secure_seal(&l->secure, body->at, body->n, c->sealed);
-        bytes = c->sealed;
-    }
-    return send_all(c, l->fd, bytes, n, until);
+    l->since = session_within(0);
+    /* One line at a time keeps the memory of a long answer. */
+    if (c->last && c->last != l)
+        session_trim(&c->last->session);
+    c->last = l;
+    return session_put(&l->session, body->at, body->n, until) ||
+           line_failed(c, l);
 }
 
 static bool line_take_answer(struct caller *c, struct call_line *l,
                              uint32_t request, struct frame *answer,
-                             uint64_t until)
+                             int64_t until)
 {
+    if (c->last && c->last != l)
+        session_trim(&c->last->session);
+    c->last = l;
     do
-        if (!receive_frame(c, l, answer, until))
-            return false;
+        if (!session_receive(&l->session, answer, until))
+            return line_failed(c, l);
     while (answer->request != request || !(answer->flags & FRAME_ANSWER));
     return true;
 }
 
 static bool call_once(struct caller *c, const struct address *to,
                       const struct blob *body, uint32_t request,
-                      struct frame *answer, uint64_t until)
+                      struct frame *answer, int64_t until)
 {
     struct call_line *const l = call_line(c, to, until);
-    if (!l)
-        return false;
-    const bool ok = line_send(c, l, body, until) &&
-                    line_take_answer(c, l, request, answer, until);
-    if (!ok)
-        line_drop(l);
-    return ok;
+    return l && line_send(c, l, body, until) &&
+           line_take_answer(c, l, request, answer, until);
 }
 
 static bool is_kept(const struct caller *c, const struct address *to)
@@ -246,34 +99,26 @@ bool call_send(struct caller *c, const struct address *to, uint8_t type,
     const struct frame f = { .type = type,
                              .request = ++c->request,
                              .ring = c->ring };
-    const uint64_t until = runtime_now() + c->timeout;
+    const int64_t until = session_within((int64_t)c->timeout);
     c->late = false;
     if (!blob_frame(body, &f))
-        return call_why(c, "no memory for a question", 0);
+        return call_why(c, "no memory for a question");
     struct call_line *const l = call_line(c, to, until);
     if (!l)
         return false;
     *request = f.request;
-    if (line_send(c, l, body, until))
-        return true;
-    line_drop(l);
-    return false;
+    return line_send(c, l, body, until);
 }
 
 bool call_take(struct caller *c, const struct address *to, uint32_t request,
                struct frame *answer)
 {
-    const uint64_t until = runtime_now() + c->timeout;
+    const int64_t until = session_within((int64_t)c->timeout);
     c->late = false;
     if (!is_kept(c, to))
-        return call_why(c, "connection lost", 0);
+        return call_why(c, "connection lost");
     struct call_line *const l = call_line(c, to, until);
-    if (!l)
-        return false;
-    if (line_take_answer(c, l, request, answer, until))
-        return true;
-    line_drop(l);
-    return false;
+    return l && line_take_answer(c, l, request, answer, until);
 }
 
 bool call_ask(struct caller *c, const struct address *to, uint8_t type,
@@ -282,14 +127,14 @@ bool call_ask(struct caller *c, const struct address *to, uint8_t type,
     const struct frame f = { .type = type,
                              .request = ++c->request,
                              .ring = c->ring };
-    const uint64_t until = runtime_now() + c->timeout;
+    const int64_t until = session_within((int64_t)c->timeout);
     if (!blob_frame(body, &f))
-        return call_why(c, "no memory for a question", 0);
+        return call_why(c, "no memory for a question");
     const bool kept = is_kept(c, to);
     if (call_once(c, to, body, f.request, answer, until))
         return true;
     /* One that was kept open may have been closed since. */
-    return kept && runtime_now() < until &&
+    return kept && session_within(0) < until &&
            call_once(c, to, body, f.request, answer, until);
 }
 
@@ -307,8 +152,5 @@ void call_close(struct caller *c)
 {
     for (size_t i = 0; i < CALL_LINES; i++)
         line_drop(&c->lines[i]);
-    free(c->in);
-    free(c->sealed);
-    c->in = c->sealed = NULL;
-    c->room_in = c->room_sealed = 0;
+    c->last = NULL;
 }

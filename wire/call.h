@@ -7,18 +7,15 @@
 #ifndef BLY_WIRE_CALL_H
 #define BLY_WIRE_CALL_H
 
-#include "wire/address.h"
-#include "wire/frame.h"
-#include "wire/secure.h"
+#include "wire/session.h"
 
 #define CALL_LINES 16
 
 struct call_line {
     bool used;
-    int fd;
-    uint64_t since;
+    int64_t since;
     struct address to;
-    struct secure secure;
+    struct session session;
 };
 
 struct caller {
@@ -26,10 +23,9 @@ struct caller {
     uint64_t ring, timeout; /* milliseconds for a question in all */
     uint32_t request;
     struct call_line lines[CALL_LINES];
-    unsigned char *in, *sealed;
-    size_t room_in, room_sealed;
-    char why[160]; /* of the last failure */
-    bool late;     /* it was that no answer came in time */
+    struct call_line *last; /* which has the answer */
+    char why[SESSION_WHY];  /* of the last failure */
+    bool late;              /* it was that no answer came in time */
 };
 
 /* Ask; the answer lies in memory of the caller until the next call. False: none

@@ -1,5 +1,5 @@
 /*
- * frame.c - messages between nodes, as bytes
+ * frame.c - messages between processes, as bytes
  */
 #include "wire/frame.h"
 
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/byte_order.h"
+#include "base/grow.h"
 
 /* ---------------------------------------------------------------- CRC-32C */
 
@@ -117,15 +118,8 @@ static bool blob_room(struct blob *b, size_t more)
 {
     if (b->failed || b->n + more > FRAME_MOST)
         return !(b->failed = true);
-    if (b->n + more + 4 <= b->room)
-        return true;
-    const size_t room = 2 * (b->n + more) + 256;
-    unsigned char *const at = realloc(b->at, room);
-    if (!at)
-        return !(b->failed = true);
-    b->at = at;
-    b->room = room;
-    return true;
+    b->failed = !GROW(&b->at, &b->room, b->n + more + 4);
+    return !b->failed;
 }
 
 void blob_start(struct blob *b)

@@ -1,12 +1,12 @@
 /*
- * frame.h - messages between nodes, as bytes
+ * frame.h - messages between processes, as bytes
  *
  *     u32 length of the rest    at most 8 MiB and 4 KiB
  *     u8  version (1)   u8 type   u16 flags   u32 request   u64 ring
  *     body
  *     u32 CRC-32C of all before it
  *
- * Little-endian. Any overlay can use it: types and bodies are its own. Counts
+ * Little-endian. Any protocol can use it: types and bodies are its own. Counts
  * in a body are compared with the rest of it before anything is made of them.
  */
 #ifndef BLY_WIRE_FRAME_H
@@ -20,6 +20,7 @@
 #define FRAME_HEAD 20
 #define FRAME_OVERHEAD (FRAME_HEAD + 4)
 #define FRAME_MOST ((size_t)(8 << 20) + 4096) /* of what follows the length */
+#define FRAME_BODY (FRAME_MOST - FRAME_OVERHEAD + 4)
 
 enum {
     FRAME_ANSWER = 1,

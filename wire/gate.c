@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "wire/gate.h"
+#include "base/grow.h"
 #include "report/say.h"
 
 #define TICK_MS 250   /* how late a late one may be found */
@@ -71,13 +72,6 @@ struct gate {
     uint64_t nlate, nevicted, nrefused, ntold;
     int64_t told_at;
 };
-
-int64_t gate_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---------------------------------------------------- visitors, under lock */
 
@@ -189,14 +183,8 @@ static bool make_way(struct gate *g, const struct origin *from)
 
 static bool visitor_add(struct gate *g, int fd, struct origin wanted)
 {
-    if (g->n == g->room) {
-        const size_t room = g->room ? 2 * g->room : 64;
-        struct visitor *const more = realloc(g->at, room * sizeof *more);
-        if (!more)
-            return false;
-        g->at = more;
-        g->room = room;
-    }
+    if (!GROW(&g->at, &g->room, g->n + 1))
+        return false;
     struct origin *from = origin_find(g, &wanted);
     if (!from) {
         from = malloc(sizeof *from);

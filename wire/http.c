@@ -4,15 +4,12 @@
 #define _GNU_SOURCE
 #include "wire/http.h"
 
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "report/say.h"
 
 /* A header that is longer is answered 431. */
@@ -79,66 +76,12 @@ static bool enter(void *ctx, int fd, const struct sockaddr *from,
 
 /* --------------------------------------------------------------- listening */
 
-/* A socket on ADDRESS:PORT, [ADDRESS]:PORT or PORT; negative, with the reason
- * printed. */
-static int listen_on(const char *where)
-{
-    char host[256] = "127.0.0.1";
-    const char *const colon = strrchr(where, ':');
-    const char *const port = colon ? colon + 1 : where;
-    size_t n = colon ? (size_t)(colon - where) : 0;
-    const bool bracketed = n > 1 && where[0] == '[' && where[n - 1] == ']';
-    if (n >= sizeof host || !port[0] ||
-        strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 ||
-        atoi(port) > 65535) {
-        fail("--listen '%s': not ADDRESS:PORT (try 127.0.0.1:3129, [::1]:3129)",
-             where);
-        return -1;
-    }
-    if (bracketed)
-        n -= 2;
-    if (n) {
-        memcpy(host, where + bracketed, n);
-        host[n] = '\0';
-    }
-    struct addrinfo *found = NULL;
-    const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
-                                     .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-    const int wrong = getaddrinfo(host, port, &wanted, &found);
-    if (wrong) {
-        fail("--listen '%s': %s", where, gai_strerror(wrong));
-        return -1;
-    }
-    const int on = 1;
-    const int fd =
-        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = 0;
-    if (fd < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-        listen(fd, 128) != 0)
-        error = errno;
-    freeaddrinfo(found);
-    if (!error)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    fail("--listen '%s': %s", where, strerror(error));
-    return -1;
-}
-
 static void tell_start(const struct http *s)
 {
-    struct sockaddr_storage at;
-    socklen_t n = sizeof at;
-    char host[64] = "", port[8] = "", url[160];
-    if (getsockname(s->fd, (struct sockaddr *)&at, &n) == 0)
-        getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port,
-                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-    const bool six = strchr(host, ':') != NULL;
-    snprintf(url, sizeof url, "http://%s%s%s:%s", six ? "[" : "", host,
-             six ? "]" : "", port);
-    s->started(s->ctx, url, strtoull(port, NULL, 10));
+    char text[ADDRESS_TEXT], url[ADDRESS_TEXT + 8];
+    address_text(&s->at, text);
+    snprintf(url, sizeof url, "http://%s", text);
+    s->started(s->ctx, url, s->at.port);
     fflush(stdout);
 }
 
@@ -159,7 +102,7 @@ static struct MHD_Daemon *daemon_start(struct http *s)
 
 bool http_open(struct http *s)
 {
-    s->fd = mhd_begin() ? listen_on(s->listen) : -1;
+    s->fd = address_listen(s->listen, &s->at);
     if (s->fd < 0)
         return false;
     /* No thread takes these but sigwait(). */
@@ -167,7 +110,7 @@ bool http_open(struct http *s)
     sigaddset(&s->ends, SIGINT);
     sigaddset(&s->ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &s->ends, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     return true;
 }
 

@@ -7,11 +7,12 @@
 #ifndef BLY_WIRE_HTTP_H
 #define BLY_WIRE_HTTP_H
 
+#include <microhttpd.h>
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "wire/address.h"
 #include "wire/gate.h"
-#include "io/late_microhttpd.h"
 
 struct http {
     const char *listen; /* ADDRESS:PORT, [ADDRESS]:PORT or PORT */
@@ -31,6 +32,7 @@ struct http {
 
     /* The service's own. */
     int fd;
+    struct address at;
     sigset_t ends;
     struct gate *gate;
     struct MHD_Daemon *daemon;

@@ -16,10 +16,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/byte_order.h"
+#include "base/clock.h"
+#include "base/grow.h"
 #include "report/say.h"
 
 #define LINE_FIRST 4096
@@ -88,13 +89,6 @@ struct runtime {
     size_t room_opened;
 };
 
-uint64_t runtime_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 struct runtime_counts runtime_counts(const struct runtime *rt)
 {
     struct runtime_counts c = rt->counts;
@@ -108,18 +102,12 @@ struct runtime_counts runtime_counts(const struct runtime *rt)
 
 void runtime_after(struct runtime *rt, uint64_t ms, uint64_t data)
 {
-    if (rt->nheap == rt->room_heap) {
-        const size_t room = rt->room_heap ? 2 * rt->room_heap : 64;
-        struct wait *const more = realloc(rt->heap, room * sizeof *more);
-        if (!more) {
-            fail("no memory for a timer");
-            rt->stops = true;
-            return;
-        }
-        rt->heap = more;
-        rt->room_heap = room;
+    if (!GROW(&rt->heap, &rt->room_heap, rt->nheap + 1)) {
+        fail("no memory for a timer");
+        rt->stops = true;
+        return;
     }
-    const struct wait w = { runtime_now() + ms, data };
+    const struct wait w = { clock_ms() + ms, data };
     size_t i = rt->nheap++;
     for (size_t up; i > 0 && w.at < rt->heap[up = (i - 1) / 2].at; i = up)
         rt->heap[i] = rt->heap[up];
@@ -241,7 +229,7 @@ static void line_begins(struct line *l)
 {
     if (l->at_out == l->nout) {
         l->at_out = l->nout = 0;
-        l->sent = runtime_now();
+        l->sent = clock_ms();
     } else if (l->at_out > l->nout / 2) {
         memmove(l->out, l->out + l->at_out, l->nout - l->at_out);
         l->nout -= l->at_out;
@@ -274,7 +262,7 @@ static bool line_flush(struct runtime *rt, struct line *l)
             break;
         l->at_out += (size_t)n;
         rt->counts.bytes_out += (uint64_t)n;
-        l->since = l->sent = runtime_now();
+        l->since = l->sent = clock_ms();
     }
     line_watch(rt, l);
     return true;
@@ -299,7 +287,7 @@ static bool line_frame(struct runtime *rt, struct line *l, const void *bytes,
  * within the last second. NULL: there is none. */
 static struct line *line_evict(struct runtime *rt, bool for_stranger)
 {
-    const uint64_t now = runtime_now();
+    const uint64_t now = clock_ms();
     struct line *oldest = NULL;
     for (size_t i = 0; i < RUNTIME_CONNECTIONS; i++) {
         struct line *const at = &rt->lines[i];
@@ -335,7 +323,7 @@ static struct line *line_new(struct runtime *rt, int fd, bool asks)
                         .life = life,
                         .fd = fd,
                         .events = EPOLLIN | EPOLLOUT,
-                        .since = runtime_now() };
+                        .since = clock_ms() };
     struct epoll_event e = { .events = EPOLLIN | EPOLLOUT,
                              .data.u64 = line_name(rt, l) };
     unsigned char hello[SECURE_HELLO];
@@ -344,7 +332,7 @@ static struct line *line_new(struct runtime *rt, int fd, bool asks)
     l->began = l->sent = l->since;
     if (!asks)
         address_of_socket(fd, &l->to);
-    secure_hello(&l->secure, rt->spec.secret, hello);
+    secure_hello(&l->secure, NULL, rt->spec.secret, hello);
     if (epoll_ctl(rt->epoll, EPOLL_CTL_ADD, fd, &e) ||
         !line_put(rt, l, hello, sizeof hello) ||
         (!asks && !line_flush(rt, l))) {
@@ -404,7 +392,7 @@ static void ask_send(struct runtime *rt, struct asked *a)
     uint64_t wait = ms < TIMEOUT_MOST ? (uint64_t)ms : TIMEOUT_MOST;
     if (wait < rt->spec.least)
         wait = rt->spec.least;
-    a->sent = runtime_now();
+    a->sent = clock_ms();
     a->until = a->sent + wait;
     a->tries++;
     if (!l || l->nasked >= RUNTIME_PER_PEER) {
@@ -426,7 +414,7 @@ static void ask_again(struct runtime *rt, struct asked *a)
 {
     a->life = UINT32_MAX;
     if (a->tries < 2) {
-        a->until = runtime_now(); /* asked once more at once */
+        a->until = clock_ms(); /* asked once more at once */
         return;
     }
     a->until = 0;
@@ -497,7 +485,7 @@ static void answered(struct runtime *rt, struct line *l, const struct frame *f)
         if (a->line != (unsigned)(l - rt->lines) || a->life != l->life)
             return;
         struct trip *const t = trip_to(rt, &a->to);
-        const double ms = (double)(runtime_now() - a->sent);
+        const double ms = (double)(clock_ms() - a->sent);
         t->ms = t->ms > 0 ? 0.875 * t->ms + 0.125 * ms : ms;
         /* What answers something else is no answer. */
         ask_end(rt, a, f->type == a->type ? f : NULL);
@@ -666,7 +654,7 @@ static bool line_read(struct runtime *rt, struct line *l)
             return false;
         l->nin += (size_t)n;
         rt->counts.bytes_in += (uint64_t)n;
-        l->since = runtime_now();
+        l->since = clock_ms();
         if (!line_pieces(rt, l))
             return false;
         if (!l->used || l->life != life || l->held)
@@ -717,7 +705,7 @@ static void take_in(struct runtime *rt)
 /* Questions that have waited long enough, and lines that are stuck. */
 static void look_around(struct runtime *rt)
 {
-    const uint64_t now = runtime_now();
+    const uint64_t now = clock_ms();
     for (size_t i = 0; i < RUNTIME_ASKED; i++) {
         struct asked *const a = &rt->asked[i];
         if (!a->used || a->until > now)
@@ -749,7 +737,7 @@ bool runtime_run(struct runtime *rt)
     uint64_t looked = 0;
     while (!rt->stops) {
         struct epoll_event events[EVENTS];
-        const uint64_t now = runtime_now();
+        const uint64_t now = clock_ms();
         uint64_t wait = 25;
         if (rt->nheap)
             wait = rt->heap[0].at <= now         ? 0
@@ -773,10 +761,10 @@ bool runtime_run(struct runtime *rt)
                     line_event(rt, l, events[i].events);
             }
         }
-        while (rt->nheap && rt->heap[0].at <= runtime_now() && !rt->stops)
+        while (rt->nheap && rt->heap[0].at <= clock_ms() && !rt->stops)
             rt->spec.timer(rt->spec.ctx, timer_take(rt).data);
-        if (runtime_now() - looked >= 20) {
-            looked = runtime_now();
+        if (clock_ms() - looked >= 20) {
+            looked = clock_ms();
             look_around(rt);
         }
     }
@@ -794,28 +782,6 @@ void runtime_stop(struct runtime *rt)
 {
     rt->stops = true;
     runtime_wake(rt);
-}
-
-int runtime_listen(const char *address, struct address *at)
-{
-    struct sockaddr_storage s;
-    const char *const text = address ? address : "0";
-    if (!address_parse(text, at))
-        return -1;
-    const socklen_t n = address_socket(at, &s);
-    const int fd =
-        socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int one = 1;
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&s, n) || listen(fd, 256) ||
-        !address_of_socket(fd, at)) {
-        fail("%s: %s", text, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    return fd;
 }
 
 struct runtime *runtime_new(const struct runtime_spec *spec)

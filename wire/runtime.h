@@ -51,10 +51,6 @@ struct runtime_spec {
     void *ctx;
 };
 
-/* A socket that listens at an address, NULL: at a free port of the loopback
- * interface; *at is where. -1, with the reason printed. */
-int runtime_listen(const char *address, struct address *at);
-
 /* NULL, with the reason printed. */
 struct runtime *runtime_new(const struct runtime_spec *spec);
 void runtime_free(struct runtime *rt);
@@ -78,9 +74,6 @@ void runtime_stop(struct runtime *rt);
 
 /* False, with the reason printed, if it could not go on. */
 bool runtime_run(struct runtime *rt);
-
-/* Milliseconds of a clock that nobody sets. */
-uint64_t runtime_now(void);
 
 struct runtime_counts {
     uint64_t connections, asked, answered, silent, refused, bytes_in, bytes_out,

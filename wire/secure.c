@@ -6,73 +6,29 @@
 
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/byte_order.h"
-#include "io/files.h"
-#include "io/hex.h"
-#include "io/new_file.h"
 #include "report/say.h"
 
-#ifdef BLY_SODIUM
-#include "io/late_sodium.h"
-#endif
-
-#define SECURE_MAGIC "blyring"
-
-bool secure_make(const char *path)
+bool secure_begin(void)
 {
-    unsigned char key[SECURE_SECRET];
-    char text[2 * SECURE_SECRET + 1];
-    if (getrandom(key, sizeof key, 0) != sizeof key)
-        return !fail("the system has no random numbers");
-    hex_put(key, sizeof key, text);
-    text[sizeof text - 1] = '\n';
-    const bool made = secret_make(path, text, sizeof text);
-    explicit_bzero(key, sizeof key);
-    explicit_bzero(text, sizeof text);
-    return made;
+    return sodium_init() >= 0 ||
+           !fail("libsodium cannot begin: the system has no random numbers");
 }
 
 bool secure_read(const char *path, struct secure_secret *out)
 {
-    *out = (struct secure_secret){ 0 };
-    if (!path)
-        return true;
-#ifndef BLY_SODIUM
-    return !fail("--key-file needs libsodium, with which this bloomery was not "
-                 "built; on Debian: apt-get install libsodium-dev");
-#else
-    char text[2 * SECURE_SECRET + 2];
-    bool open_to_all;
-    if (!sodium_begin())
-        return false;
-    const int fd = secret_open(path, &open_to_all);
-    if (fd < 0)
-        return false;
-    int64_t n = read_all(fd, text, sizeof text);
-    close(fd);
-    if (n > 0 && text[n - 1] == '\n')
-        n--;
-    out->given =
-        n == 2 * SECURE_SECRET && hex_read(text, SECURE_SECRET, out->key);
-    explicit_bzero(text, sizeof text);
-    if (!out->given)
-        return !fail("%s: not a secret of a ring, which is a line of %d "
-                     "hexadecimal digits; bloomery node key makes one",
-                     path, 2 * SECURE_SECRET);
-    if (open_to_all)
-        warn("%s: others may read this secret; chmod it to 600", path);
-    return true;
-#endif
+    return shared_read(path, out) && (!out->given || secure_begin());
 }
 
-void secure_hello(struct secure *s, const struct secure_secret *secret,
+void secure_hello(struct secure *s, const char *protocol,
+                  const struct secure_secret *secret,
                   unsigned char hello[SECURE_HELLO])
 {
+    s->protocol = protocol ? protocol : SECURE_RING;
     s->on = secret->given;
     s->ready = false;
-    memcpy(hello, SECURE_MAGIC, 7);
+    memcpy(hello, s->protocol, 7);
     hello[7] = s->on ? '2' : '0';
     /* Where chance fails, a nonce that repeats opens nothing without the other
      * end's. */
@@ -81,12 +37,14 @@ void secure_hello(struct secure *s, const struct secure_secret *secret,
     memcpy(hello + 8, s->nonce, 32);
 }
 
-#ifdef BLY_SODIUM
-static void derive(const struct secure_secret *secret, bool from_asker,
-                   const struct address *server, const unsigned char *asker,
-                   const unsigned char *other, unsigned char key[32])
+static void derive(const struct secure *s, const struct secure_secret *secret,
+                   bool from_asker, const struct address *server,
+                   const unsigned char *asker, const unsigned char *other,
+                   unsigned char key[32])
 {
-    unsigned char text[65 + 19];
+    unsigned char text[65 + 19 + 7];
+    /* Rings were first, and have no name here. */
+    const bool ring = memcmp(s->protocol, SECURE_RING, 7) == 0;
     text[0] = from_asker;
     memcpy(text + 1, asker, 32);
     memcpy(text + 33, other, 32);
@@ -100,83 +58,78 @@ static void derive(const struct secure_secret *secret, bool from_asker,
     text[65] = old ? 4 : server->family;
     memcpy(text + 66, server->at + (inside ? 12 : 0), old ? 4 : 16);
     put_le(text + 82, server->port, 2);
-    crypto_generichash(key, 32, text, sizeof text, secret->key, SECURE_SECRET);
+    memcpy(text + 84, s->protocol, 7);
+    crypto_generichash(key, 32, text, ring ? 84 : 91, secret->key,
+                       secret->nkey);
 }
-#endif
+
+bool secure_same(const struct secure *s, const unsigned char hello[8])
+{
+    return memcmp(hello, s->protocol, 7) == 0;
+}
+
+const char *secure_meets(const struct secure *s, const unsigned char hello[8])
+{
+    if (!secure_same(s, hello))
+        return "it does not speak this protocol, or runs another version";
+    if (hello[7] == (s->on ? '2' : '0'))
+        return NULL;
+    if (hello[7] == '1')
+        return "it runs an earlier version of this program";
+    if (hello[7] != '0' && hello[7] != '2')
+        return "it runs a later version of this program";
+    return s->on ? "it has no secret; give it the same --key-file, or give "
+                   "none here"
+                 : "it has a secret; use --key-file FILE with the same one";
+}
 
 const char *secure_greeted(struct secure *s, const struct secure_secret *secret,
                            bool asks, const struct address *server,
                            const unsigned char hello[SECURE_HELLO],
                            unsigned char header[SECURE_HEADER])
 {
-    if (memcmp(hello, SECURE_MAGIC, 7) != 0)
-        return "it does not speak this protocol";
-    if (hello[7] != (s->on ? '2' : '0'))
-        return hello[7] == '1' ? "it runs an earlier version of this program"
-               : s->on         ? "its ring has no secret, and this one has"
-                               : "its ring has a secret; use --key-file FILE";
+    const char *const why = secure_meets(s, hello);
+    if (why)
+        return why;
     s->ready = !s->on;
-#ifdef BLY_SODIUM
     if (s->on) {
         unsigned char key[32];
         const unsigned char *const asker = asks ? s->nonce : hello + 8;
         const unsigned char *const other = asks ? hello + 8 : s->nonce;
-        derive(secret, asks, server, asker, other, key);
-        stream_seal_begin(&s->out, header, key);
+        derive(s, secret, asks, server, asker, other, key);
+        crypto_secretstream_xchacha20poly1305_init_push(&s->out, header, key);
         /* Kept until the other's header comes. */
-        derive(secret, !asks, server, asker, other, s->nonce);
+        derive(s, secret, !asks, server, asker, other, s->nonce);
         explicit_bzero(key, sizeof key);
     }
-#else
-    (void)secret;
-    (void)asks;
-    (void)server;
-    (void)header;
-#endif
     return NULL;
 }
 
 bool secure_begins(struct secure *s, const unsigned char header[SECURE_HEADER])
 {
-#ifdef BLY_SODIUM
-    s->ready = stream_open_begin(&s->in, header, s->nonce) == 0;
+    s->ready = crypto_secretstream_xchacha20poly1305_init_pull(&s->in, header,
+                                                               s->nonce) == 0;
     explicit_bzero(s->nonce, sizeof s->nonce);
-#else
-    (void)header;
-#endif
     return s->ready;
 }
 
 size_t secure_seal(struct secure *s, const unsigned char *bytes, size_t n,
                    unsigned char *out)
 {
-#ifdef BLY_SODIUM
     unsigned long long sealed = 0;
-    stream_seal(&s->out, out + 4, &sealed, bytes, n, NULL, 0, 0);
+    crypto_secretstream_xchacha20poly1305_push(&s->out, out + 4, &sealed, bytes,
+                                               n, NULL, 0, 0);
     put_le(out, sealed, 4);
     return (size_t)sealed + 4;
-#else
-    (void)s;
-    memcpy(out, bytes, n);
-    return n;
-#endif
 }
 
 size_t secure_open(struct secure *s, const unsigned char *bytes, size_t n,
                    unsigned char *out)
 {
-#ifdef BLY_SODIUM
     unsigned long long opened = 0;
     unsigned char tag;
-    if (n < 17 ||
-        stream_open(&s->in, out, &opened, &tag, bytes, n, NULL, 0) != 0)
+    if (n < 17 || crypto_secretstream_xchacha20poly1305_pull(
+                      &s->in, out, &opened, &tag, bytes, n, NULL, 0) != 0)
         return 0;
     return (size_t)opened;
-#else
-    (void)s;
-    (void)bytes;
-    (void)n;
-    (void)out;
-    return 0;
-#endif
 }

@@ -1,14 +1,18 @@
 /*
  * secure.h - who may speak: a shared secret, and sealed records
  *
- * Both ends begin with 40 bytes: "blyring" and '0' for a ring without a secret
- * or '2' for one with, and 32 random bytes. With a secret, the key of each
- * direction is a keyed BLAKE2b of both nonces, the direction, and the address
- * at which one end listens and which the other wanted to reach: who is led to
- * another node than it asked for shares no key with it. All that
- * follows is a stream of libsodium's (XChaCha20-Poly1305): 24 bytes of header,
- * then records, each a u32 length and a sealed frame. Who lacks the secret can
- * make no record that opens, and old records open in no other connection.
+ * Both ends begin with 40 bytes: 7 that name the protocol, such as "blyring",
+ * and '0' without a secret or '2' with one, and 32 random bytes. With a secret,
+ * the key of each direction is a keyed BLAKE2b of both nonces, the direction,
+ * the protocol, and in a ring the address at which one end listens and which
+ * the other wanted to reach: who is led to another node than it asked for
+ * shares no key with it. All that follows is a stream of libsodium's
+ * (XChaCha20-Poly1305): 24 bytes of header, then records, each a u32 length and
+ * a sealed frame. Who lacks the secret can make no record that opens, and old
+ * records open in no other connection.
+ *
+ * There is no way down: an end with a secret talks to none without, and the
+ * other way round.
  */
 #ifndef BLY_WIRE_SECURE_H
 #define BLY_WIRE_SECURE_H
@@ -18,37 +22,37 @@
 #include <stdint.h>
 
 #include "wire/address.h"
+#include "wire/shared_secret.h"
 
-#ifdef BLY_SODIUM
 #include <sodium.h>
-#endif
 
 #define SECURE_HELLO 40
-#define SECURE_SECRET 32
+#define SECURE_RING "blyring"
 #define SECURE_HEADER 24     /* of a stream */
 #define SECURE_MORE (4 + 17) /* bytes that sealing adds */
 
-struct secure_secret {
-    bool given;
-    unsigned char key[SECURE_SECRET];
-};
+/* Let libsodium begin; false, with the reason printed. */
+bool secure_begin(void);
 
-/* The secret of a file that `bloomery node key` made, or of another with 64
- * hexadecimal digits; path NULL: none. False, with the reason printed. */
+/* shared_read(), and something can be sealed. */
 bool secure_read(const char *path, struct secure_secret *out);
-bool secure_make(const char *path);
 
 struct secure {
     bool on, ready;
+    const char *protocol;
     unsigned char nonce[32];
-#ifdef BLY_SODIUM
     crypto_secretstream_xchacha20poly1305_state out, in;
-#endif
 };
 
-/* What is said first. */
-void secure_hello(struct secure *s, const struct secure_secret *secret,
+/* What is said first; protocol NULL: that of rings. */
+void secure_hello(struct secure *s, const char *protocol,
+                  const struct secure_secret *secret,
                   unsigned char hello[SECURE_HELLO]);
+
+/* The first 8 bytes of the other's hello have come: are they of the same
+ * protocol, and what else is wrong with them? NULL: nothing. */
+bool secure_same(const struct secure *s, const unsigned char hello[8]);
+const char *secure_meets(const struct secure *s, const unsigned char hello[8]);
 
 /* The other's hello has come: NULL and, with a secret, the header to send; or
  * why not. `server` is the address that was wanted, or at which it came in. */

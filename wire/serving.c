@@ -4,29 +4,25 @@
 #define _GNU_SOURCE
 #include "wire/serving.h"
 
-#include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
-static volatile sig_atomic_t told;
+#include "base/clock.h"
+#include "base/signals.h"
+
 static struct runtime *volatile served;
 
-static void on_signal(int signal)
+static void wake_served(void)
 {
-    (void)signal;
-    told++;
     if (served)
         runtime_wake(served);
 }
 
 void serving_begin(struct runtime *rt, const struct address *at)
 {
-    const struct sigaction ends = { .sa_handler = on_signal };
     char text[ADDRESS_TEXT];
     served = rt;
-    sigaction(SIGTERM, &ends, NULL);
-    sigaction(SIGINT, &ends, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    signals_watch(wake_served);
+    signals_no_pipe();
     address_text(at, text);
     printf("listening on %s\n", text);
     fflush(stdout);
@@ -39,12 +35,10 @@ void serving_end(void)
 
 int serving_told(void)
 {
-    return told;
+    return signals_told();
 }
 
 uint64_t serving_life(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return (uint64_t)clock_day_ns() / 1000000;
 }

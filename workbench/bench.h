@@ -23,6 +23,7 @@
 #ifndef BLY_BENCH_H
 #define BLY_BENCH_H
 
+#include "base/random.h"
 #include "io/filters.h"
 
 /* Operations: its name for programs, its heading for people, and what it is.
@@ -160,13 +161,10 @@ size_t bench_peers(struct bench_contender *out, size_t n, char *missing,
                    size_t nbytes);
 
 /* bench_machine.c */
-double bench_now(void); /* nanoseconds */
-
 /* Nanoseconds of this thread alone since bench_start(), without those that
  * asking the clock takes. */
 double bench_start(void);
 double bench_spent(double start);
-uint64_t bench_mix(uint64_t x);   /* one to one */
 uint64_t bench_memory_left(void); /* bytes that may be taken without harm */
 void bench_use_small_pages(void);
 uint64_t bench_huge_bytes(void); /* in huge pages of this process */
@@ -199,7 +197,7 @@ extern const struct bench_effort bench_full, bench_trial;
 void bench_round(struct bench_cell *cell, double fpr, unsigned nthreads,
                  const struct bench_effort *effort, struct bench_scratch *s);
 
-/* The keys of a filter of n are bench_mix(i), i below n. */
+/* The keys of a filter of n are bly_mix64(i), i below n. */
 enum bench_keys { KEYS_NEXT, KEYS_ABSENT, KEYS_HALF, KEYS_PRESENT };
 void bench_fill_keys(enum bench_keys which, uint64_t n, uint64_t from,
                      uint64_t salt, uint64_t *keys, size_t count);

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/random.h"
 #include "workbench/bench.h"
 
 #define FLOOR_LINE 64
@@ -89,7 +90,7 @@ static void ground_places(size_t nlines)
 {
     for (size_t i = 0; i < BENCH_BLOCK + FLOOR_AHEAD; i++)
         ground.at[i] =
-            (size_t)(bench_mix(ground.drawn++) % nlines) * FLOOR_LINE;
+            (size_t)(bly_mix64(ground.drawn++) % nlines) * FLOOR_LINE;
 }
 
 /* Nanoseconds an access. far 0: nothing is fetched ahead. */

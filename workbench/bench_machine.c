@@ -10,51 +10,28 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "io/ordered.h"
 #include "workbench/bench.h"
 
-double bench_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double thread_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 double bench_start(void)
 {
-    return thread_now();
+    return clock_thread_ns();
 }
 
 double bench_spent(double start)
 {
     static double cost = -1;
-    const double spent = thread_now() - start;
+    const double spent = clock_thread_ns() - start;
     if (cost < 0)
         for (int i = 0; i < 200; i++) {
-            const double from = thread_now(), ns = thread_now() - from;
+            const double from = clock_thread_ns(),
+                         ns = clock_thread_ns() - from;
             if (cost < 0 || ns < cost)
                 cost = ns;
         }
     return spent > cost ? spent - cost : 0;
-}
-
-/* Every step can be undone, so that different numbers stay different. */
-uint64_t bench_mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
 }
 
 /* The rest of the first line of path that begins with word, without what

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "workbench/bench.h"
 
 /* ---------------------------------------------------------------- libbloom */
@@ -170,7 +171,7 @@ static const char *set_step_add(void *f, const uint64_t *keys, size_t n,
     (void)s;
     for (size_t i = 0; i < n; i++) {
         const uint64_t key = keys[i];
-        uint64_t at = bench_mix(key) & set->mask;
+        uint64_t at = bly_mix64(key) & set->mask;
         set->has_zero |= !key;
         while (set->slots[at] && set->slots[at] != key)
             at = (at + 1) & set->mask;
@@ -187,7 +188,7 @@ static const char *set_step_ask(void *f, const uint64_t *keys, size_t n,
         uint64_t bits = 0;
         for (size_t i = base; i < n && i < base + 64; i++) {
             const uint64_t key = keys[i];
-            uint64_t at = bench_mix(key) & set->mask;
+            uint64_t at = bly_mix64(key) & set->mask;
             while (set->slots[at] && set->slots[at] != key)
                 at = (at + 1) & set->mask;
             bits |= (uint64_t)(key ? set->slots[at] == key : set->has_zero)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "workbench/bench.h"
 
 const struct bench_effort bench_full = { .least_added = 1 << 19,
@@ -42,7 +43,7 @@ const char *const bench_op_texts[NOPS] = { BENCH_OPS(BENCH_ROW_) };
 
 static uint64_t key_present(uint64_t n, uint64_t draw)
 {
-    return bench_mix(bench_mix(draw) % n);
+    return bly_mix64(bly_mix64(draw) % n);
 }
 
 void bench_fill_keys(enum bench_keys which, uint64_t n, uint64_t from,
@@ -53,10 +54,10 @@ void bench_fill_keys(enum bench_keys which, uint64_t n, uint64_t from,
     for (size_t i = 0; i < count; i++) {
         const uint64_t number = from + i, draw = beyond + number;
         if (which == KEYS_NEXT)
-            keys[i] = bench_mix(number);
+            keys[i] = bly_mix64(number);
         else if (which == KEYS_ABSENT ||
-                 (which == KEYS_HALF && bench_mix(draw) >> 63))
-            keys[i] = bench_mix(draw);
+                 (which == KEYS_HALF && bly_mix64(draw) >> 63))
+            keys[i] = bly_mix64(draw);
         else
             keys[i] = key_present(n, draw);
     }

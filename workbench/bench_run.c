@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "workbench/bench.h"
@@ -39,10 +40,10 @@ static void estimate(struct bench_cell *cell, double fpr,
                      struct bench_cell *trial, struct bench_scratch *s)
 {
     *trial = (struct bench_cell){ .who = cell->who, .items = TRIAL_ITEMS };
-    const double start = bench_now();
+    const double start = clock_ns();
     if (!cell->who->plan(cell->who, fpr, trial))
         bench_round(trial, fpr, 1, &bench_trial, s);
-    const double whole = bench_now() - start;
+    const double whole = clock_ns() - start;
     double adding = 0, asking = 0;
     if (!trial->nrounds) {
         cell->seconds = whole * 1e-9;
@@ -111,12 +112,12 @@ static void trim(struct bench_results *r)
 
 static void run_rounds(struct bench_results *r, struct bench_scratch *s)
 {
-    const double start = bench_now();
+    const double start = clock_ns();
     const uint64_t total = (uint64_t)(1e3 * r->seconds);
     uint64_t nkeys = 0;
     double last = 0;
     for (unsigned round = 0;; round++) {
-        const double from = bench_now();
+        const double from = clock_ns();
         uint64_t done = 0;
         const double spent = (from - start) * 1e-9;
         /* An estimate may be short: then it is twice the time at most. */
@@ -126,7 +127,7 @@ static void run_rounds(struct bench_results *r, struct bench_scratch *s)
             break;
         for (size_t i = 0; i < r->ncells; i++) {
             struct bench_cell *const c = &r->cells[i];
-            const double used = (bench_now() - start) * 1e-9;
+            const double used = (clock_ns() - start) * 1e-9;
             if (c->why[0])
                 continue;
             if (!round && used > 2 * budget(r))
@@ -143,7 +144,7 @@ static void run_rounds(struct bench_results *r, struct bench_scratch *s)
             else
                 progress_at(nkeys, 0, 0);
         }
-        last = (bench_now() - from) * 1e-9;
+        last = (clock_ns() - from) * 1e-9;
     }
     progress_clear();
 }
@@ -168,7 +169,7 @@ int bench_all(struct bench_results *r, const struct bench_contender *contenders,
     if (!trial)
         return fail("out of memory");
     bool any = false;
-    const double start = bench_now(), worked = (double)clock();
+    const double start = clock_ns(), worked = (double)clock();
     for (size_t i = 0; i < r->ncells; i++) {
         struct bench_cell *const cell = &r->cells[i];
         cell->who = &contenders[i % n];
@@ -181,7 +182,7 @@ int bench_all(struct bench_results *r, const struct bench_contender *contenders,
     }
     /* Others may have the processor for part of the time. */
     const double busy = ((double)clock() - worked) / CLOCKS_PER_SEC * 1e9;
-    const double times = fmax(1, (bench_now() - start) / fmax(busy, 1));
+    const double times = fmax(1, (clock_ns() - start) / fmax(busy, 1));
     for (size_t i = 0; i < r->ncells; i++) {
         r->cells[i].seconds *= times;
         r->seconds += r->cells[i].seconds;

@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "workbench/bench.h"
 
 /* Enough that starting threads does not count, and that the lines which a pass
@@ -53,12 +55,12 @@ static double ask_speed(struct asking *a, unsigned n)
     while (threads && made + 1 < n &&
            pthread_create(&threads[made], NULL, ask_thread, a) == 0)
         made++;
-    const double start = bench_now();
+    const double start = clock_ns();
     a->go = true;
     ask_thread(a);
     for (unsigned i = 0; i < made; i++)
         pthread_join(threads[i], NULL);
-    const double ns = bench_now() - start;
+    const double ns = clock_ns() - start;
     free(threads);
     return made + 1 == n ? (double)ASKED_EACH * n / ns : NAN;
 }
@@ -68,11 +70,11 @@ static double build_time(const struct bench_cell *cell, double fpr,
                          const uint64_t *hashes, bool sized, unsigned nthreads)
 {
     bly_filter *f;
-    const double start = bench_now();
+    const double start = clock_ns();
     const char *const why =
         bench_build(cell->who, sized ? cell->items : 0, fpr, hashes,
                     (size_t)cell->items, nthreads, &f);
-    const double ns = bench_now() - start;
+    const double ns = clock_ns() - start;
     bly_free(f);
     return why ? NAN : ns;
 }
@@ -102,7 +104,7 @@ void bench_threads(const struct bench_cell *cell, double fpr,
     bly_hasher hasher;
     bly_hasher_for(&(bly_spec){ .kind = c->kind }, &hasher);
     for (size_t at = 0; at < nbuilt; at++) {
-        const uint64_t key = bench_mix(at);
+        const uint64_t key = bly_mix64(at);
         bly_hash_ints(&hasher, &key, 1, hashes + at);
     }
     for (int sized = 0; sized < 2; sized++)

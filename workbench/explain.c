@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "report/say.h"
 #include "workbench/explain.h"
 #include "workbench/expression.h"
@@ -79,14 +80,11 @@ static const char *result_of(const struct explain_step *s)
 bool explain_step(struct explain *e, enum explain_op op, uint64_t key)
 {
     static const char *const words[] = { "add", "remove", "has" };
-    struct explain_step *more =
-        realloc(e->steps, (e->nsteps + 1) * sizeof *more);
+    const bool fits = GROW(&e->steps, &e->room, e->nsteps + 1);
     struct explain_step s = { .op = op, .key = key, .maybe = true };
-    if (more)
-        e->steps = more;
     s.cells = calloc(e->m, sizeof *s.cells);
     s.touched = calloc(e->nhashes, sizeof *s.touched);
-    bool ok = more && s.cells && s.touched;
+    bool ok = fits && s.cells && s.touched;
     if (!ok)
         fail("out of memory");
     ok = ok && find_cells(e, &s);

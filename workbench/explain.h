@@ -34,7 +34,7 @@ struct explain {
     size_t nhashes; /* up to EXPLAIN_MAX_HASHES */
     const char *hashes[EXPLAIN_MAX_HASHES];
     struct explain_step *steps;
-    size_t nsteps;
+    size_t nsteps, room;
 };
 
 /* Do one more step. False, with the reason printed, if it cannot be done. */

@@ -9,8 +9,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/grow.h"
 #include "report/say.h"
 #include "report/show.h"
 #include "workbench/figure.h"
@@ -54,15 +54,9 @@ static bool is_accepted(const struct figure_point *p)
 void figure_point(struct figure_run *run, struct figure_series *s, double x,
                   double expected, double measured, double low, double high)
 {
-    /* The array has room for a power of two. */
-    if ((s->npoints & (s->npoints - 1)) == 0) {
-        struct figure_point *more = realloc(
-            s->points, (s->npoints ? 2 * s->npoints : 1) * sizeof *more);
-        if (!more) {
-            figure_out_of_memory(run);
-            return;
-        }
-        s->points = more;
+    if (!GROW(&s->points, &s->room, s->npoints + 1)) {
+        figure_out_of_memory(run);
+        return;
     }
     const struct figure_point p = { x, expected, measured, low, high };
     s->points[s->npoints++] = p;
@@ -230,21 +224,6 @@ double figure_share(const bly_filter *f, uint64_t first, uint64_t n)
             found += (uint64_t)__builtin_popcountll(maybe[i]);
     }
     return (double)found / all;
-}
-
-double figure_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-uint64_t figure_random(uint64_t *at)
-{
-    uint64_t x = *at += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
 }
 
 /* ------------------------------------------------------------------ table */

@@ -144,7 +144,7 @@ struct figure_series {
     bool unseen;           /* in the table and not in the picture */
     const char *panel;     /* of the picture; NULL: in all of them */
     struct figure_point *points;
-    size_t npoints;
+    size_t npoints, room;
 };
 
 #define FIGURE_MAX_SERIES 80 /* two a kind, and a few */
@@ -217,13 +217,9 @@ bool figure_add(struct figure_run *run, bly_filter *f, uint64_t first,
 #define FIGURE_ABSENT (UINT64_C(1) << 62)
 double figure_share(const bly_filter *f, uint64_t first, uint64_t n);
 
-/* Nanoseconds of this thread's processor time; and of how many rounds the best
- * is taken, so that a busy machine does not bend a line. */
-double figure_clock(void);
+/* Of how many rounds the best is taken, so that a busy machine does not bend a
+ * line. */
 #define FIGURE_ROUNDS 20
-
-/* The next number of a generator whose state is *at. */
-uint64_t figure_random(uint64_t *at);
 
 /* --------------------------------------------------------------- results */
 

@@ -7,6 +7,7 @@
 
 #include "apps/traffic/block_file.h"
 #include "apps/traffic/tally.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 /* ------------------------------------------------------------------- counts */
@@ -119,7 +120,7 @@ const struct figure figure_flow_counts = {
 /* Listed addresses are below 128.0.0.0, all others above. */
 static struct prefix any_prefix(uint64_t *at, bool listed, unsigned bits)
 {
-    const uint64_t x = figure_random(at);
+    const uint64_t x = random_next(at);
     const unsigned char address[4] = {
         (unsigned char)(listed ? x >> 24 & 0x7f : (x >> 24 & 0x7f) | 0x80),
         (unsigned char)(x >> 16), (unsigned char)(x >> 8), (unsigned char)x

@@ -12,6 +12,8 @@
 #include "workbench/sim/chord_schedule.h"
 #include "workbench/sim/chord_sim.h"
 #include "apps/ring/placing.h"
+#include "base/random.h"
+#include "base/search.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -139,7 +141,7 @@ static void loads_run(struct figure_run *run)
         }
         memset(loads, 0, N * sizeof *loads);
         for (uint64_t k = 0; k < nkeys; k++)
-            loads[bly_place_of(p, figure_random(&at))]++;
+            loads[bly_place_of(p, random_next(&at))]++;
         bly_place_free(p);
         qsort(loads, N, sizeof *loads, by_load);
         const double mean = (double)nkeys / N;
@@ -171,7 +173,7 @@ static double largest_interval(uint64_t *ids, uint32_t n, uint64_t *random,
                                uint64_t *start, uint64_t *length)
 {
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = figure_random(random);
+        ids[i] = random_next(random);
     qsort(ids, n, sizeof *ids, by_id);
     *length = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -191,16 +193,10 @@ static double fullest_member(const uint64_t *ids, uint32_t n, uint32_t *loads,
     uint32_t most = 0;
     memset(loads, 0, n * sizeof *loads);
     for (uint64_t k = 0; k < nkeys; k++) {
-        const uint64_t id = figure_random(random);
-        uint32_t low = 0, high = n;
-        while (low < high) {
-            const uint32_t mid = low + (high - low) / 2;
-            if (ids[mid] < id)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        const uint32_t owner = low < n ? low : 0;
+        const uint64_t id = random_next(random);
+        size_t low;
+        LOWER_BOUND(low, n, ids[low] < id);
+        const size_t owner = low < n ? low : 0;
         most = ++loads[owner] > most ? loads[owner] : most;
     }
     return most;
@@ -418,7 +414,7 @@ static void churn(struct figure_run *run, double rate, unsigned trust,
         for (unsigned what = 0; what < 2; what++)
             while (next[what] <= ms) {
                 const double u =
-                    ((double)(figure_random(&at) >> 11) + 0.5) * 0x1p-53;
+                    ((double)(random_next(&at) >> 11) + 0.5) * 0x1p-53;
                 next[what] += -log(u) * 1000 / rate;
                 if (what) {
                     chord_sim_fail(s, chord_sim_member(s));
@@ -426,7 +422,7 @@ static void churn(struct figure_run *run, double rate, unsigned trust,
                 }
                 uint32_t i;
                 do
-                    i = (uint32_t)(figure_random(&at) % spec.nodes);
+                    i = (uint32_t)(random_next(&at) % spec.nodes);
                 while (sim_is_up(s->sim, i));
                 chord_sim_join(s, i);
             }
@@ -545,7 +541,7 @@ static void moved_run(struct figure_run *run)
     bly_bytes *const names = placing_names(101);
     for (size_t i = 0; hashes && i < nkeys; i++) {
         uint64_t state = at + i;
-        hashes[i] = figure_random(&state);
+        hashes[i] = random_next(&state);
     }
     for (unsigned r = 0; r < 5 && hashes && names; r++) {
         struct figure_series *const s = figure_series(run, "%s", rules[r]);
@@ -628,7 +624,7 @@ static void points_run(struct figure_run *run)
                 }
                 memset(loads, 0, ns[i] * sizeof *loads);
                 for (size_t k = 0; k < ns[i] * per_member; k++) {
-                    const uint32_t m = bly_place_of(p, figure_random(&at));
+                    const uint32_t m = bly_place_of(p, random_next(&at));
                     most = ++loads[m] > most ? loads[m] : most;
                 }
                 bly_place_free(p);

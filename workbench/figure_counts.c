@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+#include "base/search.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -26,15 +28,9 @@ static void stream_free(struct stream *s)
 /* The first key whose cumulated share passes u. */
 static uint64_t zipf_key(const double *cumulated, uint64_t nkeys, double u)
 {
-    uint64_t low = 0, high = nkeys - 1;
-    while (low < high) {
-        const uint64_t middle = (low + high) / 2;
-        if (cumulated[middle] < u)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, nkeys - 1, cumulated[at] < u);
+    return at;
 }
 
 static bool stream_make(struct figure_run *run, struct stream *s,
@@ -51,7 +47,7 @@ static bool stream_make(struct figure_run *run, struct stream *s,
             cumulated[i] = sum += pow((double)i + 1, -exponent);
         uint64_t state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1;
         for (uint64_t i = 0; i < nevents; i++) {
-            const double u = (double)(figure_random(&state) >> 11) * 0x1p-53;
+            const double u = (double)(random_next(&state) >> 11) * 0x1p-53;
             s->keys[i] = zipf_key(cumulated, nkeys, u * sum);
             s->counts[s->keys[i]]++;
         }

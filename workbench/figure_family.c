@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 static bool is_static(const bly_kind_info *kind)
@@ -146,12 +148,12 @@ static double family_make_ns(struct figure_run *run, const bly_spec *spec,
     bly_kind_info kind;
     bly_kind_named(spec->kind, &kind);
     *out = is_static(&kind) ? NULL : figure_filter(run, spec, NULL);
-    const double start = figure_clock();
+    const double start = clock_thread_ns();
     if (is_static(&kind))
         *out = figure_built(run, spec, NULL, 0, n);
     else if (*out)
         figure_add(run, *out, 0, n);
-    return (figure_clock() - start) / (double)n;
+    return (clock_thread_ns() - start) / (double)n;
 }
 
 static void family_time(struct figure_run *run, bool asking)
@@ -178,10 +180,10 @@ static void family_time(struct figure_run *run, bool asking)
                 bly_filter *f;
                 double ns = family_make_ns(run, &spec, n, &f);
                 if (f) {
-                    const double start = figure_clock();
+                    const double start = clock_thread_ns();
                     share = figure_share(f, 0, n);
                     if (asking)
-                        ns = (figure_clock() - start) / (double)n;
+                        ns = (clock_thread_ns() - start) / (double)n;
                 }
                 bly_free(f);
                 best = fmin(best, ns);
@@ -257,7 +259,7 @@ static double table_bytes(uint64_t n)
         if (!node)
             break;
         uint64_t state = i;
-        struct chained **slot = &slots[figure_random(&state) % n];
+        struct chained **slot = &slots[random_next(&state) % n];
         *node = (struct chained){ *slot, decimal_key(i) };
         *slot = node;
     }

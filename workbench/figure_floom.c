@@ -14,6 +14,8 @@
 
 #include <bloomery/foreign.h>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 #define FLOOM_KEYS 1000000.0
@@ -270,7 +272,7 @@ static double replay_rate(struct figure_run *run, double n, double m,
         for (uint64_t i = 0; i < (uint64_t)FLOOM_KEYS; i++) {
             snprintf(key, sizeof key, "%llu",
                      (unsigned long long)((i + run->seed * 9000001 + 1) *
-                                              UINT64_C(0x9e3779b97f4a7c15) >>
+                                              RANDOM_STEP >>
                                           16));
             nmaybe += replay_key(&r, key, i < (uint64_t)n) && i >= (uint64_t)n;
         }
@@ -335,9 +337,9 @@ static void floom_times(struct figure_run *run, double p, unsigned b)
             bly_filter *f[NTRIO];
             if (trio_filters(run, &t, f))
                 for (int i = 0; i < NTRIO; i++) {
-                    const double start = figure_clock();
+                    const double start = clock_thread_ns();
                     figure_add(run, f[i], 0, (uint64_t)t.n);
-                    best[i] = fmin(best[i], (figure_clock() - start) / t.n);
+                    best[i] = fmin(best[i], (clock_thread_ns() - start) / t.n);
                 }
             trio_free(f);
         }

@@ -9,6 +9,7 @@
 
 #include <bloomery/sketch.h>
 
+#include "base/random.h"
 #include "report/say.h"
 #include "workbench/figure.h"
 
@@ -38,14 +39,14 @@ static void near_draw(struct near_pair *p, unsigned m, unsigned both,
     uint64_t x[2][NEAR_MOST];
     size_t n[2] = { 0, 0 };
     for (unsigned i = 0; i < m; i++) {
-        const uint64_t h = figure_random(random);
+        const uint64_t h = random_next(random);
         for (unsigned side = 0; side < 2; side++)
             if (i < both || i % 2 == side)
                 x[side][n[side]++] = h;
     }
     for (unsigned side = 0; side < 2; side++) {
         bly_sketch_clear(p->sketch);
-        (void)bly_sketch_add(p->sketch, x[side], n[side]);
+        (void)!bly_sketch_add(p->sketch, x[side], n[side]);
         (void)bly_sketch_components(p->sketch, side ? p->b : p->a);
     }
 }

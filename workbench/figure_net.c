@@ -8,6 +8,7 @@
 #include "workbench/sim/experiment.h"
 #include "apps/net/marks.h"
 #include "apps/net/sliced.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 /* ------------------------------------------------------------------- loops */
@@ -168,10 +169,9 @@ static double cast_copies(struct figure_run *run, uint64_t groups, unsigned on,
         return NAN;
     }
     for (uint64_t i = 0; i < groups; i++) {
-        const uint64_t hash = figure_random(&random);
+        const uint64_t hash = random_next(&random);
         for (unsigned left = on; left;) {
-            const unsigned face =
-                (unsigned)(figure_random(&random) % CAST_FACES);
+            const unsigned face = (unsigned)(random_next(&random) % CAST_FACES);
             if (wanted[i] >> face & 1)
                 continue;
             wanted[i] |= UINT64_C(1) << face;
@@ -184,10 +184,9 @@ static double cast_copies(struct figure_run *run, uint64_t groups, unsigned on,
     random = run->seed;
     *same = true;
     for (uint64_t i = 0; i < groups; i++) {
-        const uint64_t hash = figure_random(&random);
+        const uint64_t hash = random_next(&random);
         for (uint64_t left = wanted[i]; left;) {
-            const unsigned face =
-                (unsigned)(figure_random(&random) % CAST_FACES);
+            const unsigned face = (unsigned)(random_next(&random) % CAST_FACES);
             left &= ~(UINT64_C(1) << face);
         }
         const uint64_t faces = sliced_faces(&s, hash);

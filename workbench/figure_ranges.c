@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "workbench/figure.h"
 
 #define LONGEST 256
@@ -22,12 +23,12 @@ static bool keys_made(struct figure_run *run, uint64_t *keys, uint64_t n,
     bly_builder *b = NULL;
     *out = NULL;
     for (uint64_t i = 0; i < n; i++)
-        keys[i] = i % cluster ? keys[i - 1] + 1 + figure_random(random) % 8
-                              : figure_random(random);
+        keys[i] = i % cluster ? keys[i - 1] + 1 + random_next(random) % 8
+                              : random_next(random);
     if (hashes && !bly_builder_new(&spec, &b)) {
         bly_hash_ints(bly_builder_hasher(b), keys, n, hashes);
         if (!bly_builder_add(b, hashes, NULL, n))
-            (void)bly_builder_finish(b, 0, out);
+            (void)!bly_builder_finish(b, 0, out);
     }
     bly_builder_free(b);
     free(hashes);
@@ -43,7 +44,7 @@ static double share_of(const bly_filter *f, const uint64_t *keys, uint64_t n,
 {
     uint64_t found = 0;
     for (uint64_t i = 0; i < q; i++) {
-        const uint64_t x = figure_random(random);
+        const uint64_t x = random_next(random);
         /* Behind the last key of a cluster, or anywhere. */
         const uint64_t a =
             cluster ? keys[x % (n / cluster) * cluster + cluster - 1] + 1 : x;

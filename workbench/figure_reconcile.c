@@ -7,6 +7,7 @@
 
 #include <bloomery/reconcile.h>
 
+#include "base/random.h"
 #include "workbench/figure.h"
 #include "workbench/plan_sync.h"
 
@@ -23,7 +24,7 @@ static double symbols_for(struct figure_run *run, uint64_t d, uint64_t *random)
     unsigned char *bytes = NULL;
     double symbols = NAN;
     for (uint64_t i = 0; all && i < d; i++)
-        all[i] = figure_random(random);
+        all[i] = random_next(random);
     if (all && !bly_coded_new(&how, 0, most, &mine) &&
         !bly_coded_new(&how, 0, most, &theirs) &&
         !bly_differ_new(&how, &found) && !bly_coded_add(mine, all, d / 2) &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/traffic/scan.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 #define IDS_TEXT ((size_t)1 << 21)
@@ -22,7 +23,7 @@ static struct scan_string *ids_strings(uint64_t *seed, size_t n,
         out[i].at = room + i * IDS_LONGEST;
         out[i].n = IDS_SHORTEST + i % (IDS_LONGEST - IDS_SHORTEST + 1);
         for (size_t k = 0; k < out[i].n; k++)
-            out[i].at[k] = (unsigned char)figure_random(seed);
+            out[i].at[k] = (unsigned char)random_next(seed);
     }
     return out;
 }
@@ -78,7 +79,7 @@ static void ids_size(struct figure_run *run, size_t n, unsigned char *text,
         return;
     }
     for (size_t i = 0; i < IDS_TEXT; i++)
-        text[i] = (unsigned char)figure_random(&seed);
+        text[i] = (unsigned char)random_next(&seed);
     static const struct scan_spec specs[] = { { .per_length = true }, { 0 } };
     for (unsigned i = 0; i < 2; i++) {
         const struct ids_result r = ids_scan(run, strings, n, &specs[i], text);
@@ -87,8 +88,8 @@ static void ids_size(struct figure_run *run, size_t n, unsigned char *text,
     }
     /* Now some of the strings are there. */
     for (size_t i = 0; i < IDS_PLANTED; i++) {
-        const struct scan_string *const s = &strings[figure_random(&seed) % n];
-        memcpy(text + figure_random(&seed) % (IDS_TEXT - s->n), s->at, s->n);
+        const struct scan_string *const s = &strings[random_next(&seed) % n];
+        memcpy(text + random_next(&seed) % (IDS_TEXT - s->n), s->at, s->n);
     }
     const struct ids_result right =
         ids_scan(run, strings, n, &(struct scan_spec){ .exact = true }, text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/spell/speller.h"
+#include "base/random.h"
 #include "io/text_set.h"
 #include "workbench/figure.h"
 
@@ -17,10 +18,10 @@
 static size_t make_word(uint64_t *at, char out[SPELT])
 {
     static const char consonants[] = "bcdfghjklmnpqrstvwxz", vowels[] = "aeiou";
-    const size_t n = 3 + figure_random(at) % (SYLLABLES - 2);
+    const size_t n = 3 + random_next(at) % (SYLLABLES - 2);
     for (size_t i = 0; i < n; i++) {
-        out[2 * i] = consonants[figure_random(at) % (sizeof consonants - 1)];
-        out[2 * i + 1] = vowels[figure_random(at) % (sizeof vowels - 1)];
+        out[2 * i] = consonants[random_next(at) % (sizeof consonants - 1)];
+        out[2 * i + 1] = vowels[random_next(at) % (sizeof vowels - 1)];
     }
     return 2 * n;
 }
@@ -70,8 +71,8 @@ static double undetected(struct figure_run *run, const struct speller *s,
     char word[SPELT];
     for (uint64_t asked = 0; asked < queries;) {
         const size_t n = make_word(&at, word);
-        char *const c = &word[figure_random(&dice) % n];
-        *c = (char)('a' + figure_random(&dice) % 26);
+        char *const c = &word[random_next(&dice) % n];
+        *c = (char)('a' + random_next(&dice) % 26);
         if (text_set_has(words, (bly_bytes){ word, n }))
             continue;
         asked++;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "apps/traffic/spie.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 #define SPIE_HOPS 32
@@ -57,7 +58,7 @@ static bool world_fill(struct spie_world *w, uint64_t *seed, double rate)
             const struct spie_packet p =
                 spie_numbered(r < SPIE_HOPS && i < SPIE_TRACES
                                   ? i
-                                  : figure_random(seed) | 1ull << 63);
+                                  : random_next(seed) | 1ull << 63);
             hashes[i] = bly_hash(&h, p.at, p.len);
         }
         if (spie_table_make(r, hashes, SPIE_PACKETS, (uint64_t)ceil(bits),
@@ -125,8 +126,8 @@ static void world_small(struct spie_world *w, uint64_t *seed)
     while (w->net.nnames < 70)
         world_router(w);
     for (size_t i = 0; i < 70 * SPIE_DEGREE / 2 - SPIE_HOPS; i++)
-        spie_net_link(&w->net, figure_random(seed) % 70,
-                      SPIE_HOPS + figure_random(seed) % (70 - SPIE_HOPS));
+        spie_net_link(&w->net, random_next(seed) % 70,
+                      SPIE_HOPS + random_next(seed) % (70 - SPIE_HOPS));
 }
 
 static void spie_run(struct figure_run *run)

@@ -10,6 +10,7 @@
 #include "apps/sync/isect.h"
 #include "apps/sync/client.h"
 #include "apps/sync/sync_server.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 static bool out_of_memory(struct figure_run *run)
@@ -30,8 +31,8 @@ static bool make_set(struct figure_run *run, struct sync_set *set,
     /* Far from the sequence that both share. */
     uint64_t own = (seed + side + 1) * UINT64_C(0xd6e8feb86659fd93);
     for (size_t i = 0; i < n; i++) {
-        const uint64_t shared = figure_random(&seed);
-        set->elements[i] = i < d ? figure_random(&own) : shared;
+        const uint64_t shared = random_next(&seed);
+        set->elements[i] = i < d ? random_next(&own) : shared;
     }
     set->n = n;
     return !bly_elements_sort(set->elements, &set->n) || out_of_memory(run);
@@ -208,9 +209,9 @@ static double isect_cost(struct figure_run *run, size_t a, size_t b,
     double bits = NAN;
     if (first && second && lacking) {
         for (size_t i = 0; i < a; i++)
-            first[i] = figure_random(random);
+            first[i] = random_next(random);
         for (size_t i = 0; i < b; i++)
-            second[i] = i < common ? first[i] : figure_random(random);
+            second[i] = i < common ? first[i] : random_next(random);
         if (!bly_elements_sort(first, &na) && !bly_elements_sort(second, &nb) &&
             !bly_outline_new(&spec, first, na, &o) &&
             !bly_outline_lacking(o, second, nb, 0, lacking, &n, NULL))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "apps/traffic/multistage.h"
+#include "base/random.h"
 #include "workbench/figure.h"
 
 #define FLOWS_N 100000
@@ -38,7 +39,7 @@ static struct sent *flows_make(uint64_t seed, size_t *n)
         }
     }
     for (size_t i = *n; out && i > 1; i--) {
-        const size_t j = figure_random(&seed) % i;
+        const size_t j = random_next(&seed) % i;
         const struct sent was = out[i - 1];
         out[i - 1] = out[j];
         out[j] = was;

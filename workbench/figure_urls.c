@@ -6,6 +6,7 @@
 
 #include <bloomery/sorted.h>
 
+#include "base/random.h"
 #include "workbench/figure.h"
 
 #define URLS_WIDTH 32
@@ -31,14 +32,14 @@ static bly_sorted *urls_set(struct figure_run *run, uint64_t n, double queries,
     uint64_t at = run->seed, wrong = 0;
     bly_sorted *s = NULL;
     for (uint64_t i = 0; values && i < n; i++)
-        values[i] = figure_random(&at) >> (64 - URLS_WIDTH);
+        values[i] = random_next(&at) >> (64 - URLS_WIDTH);
     if (!values || bly_sorted_new(values, n, URLS_WIDTH, NULL, NULL, &s))
         run->broken = true;
     free(values);
     for (double i = 0; s && i < queries; i += 64) {
         uint64_t asked[64], found;
         for (size_t k = 0; k < 64; k++)
-            asked[k] = figure_random(&at) >> (64 - URLS_WIDTH);
+            asked[k] = random_next(&at) >> (64 - URLS_WIDTH);
         bly_sorted_has(s, asked, 64, &found);
         wrong += (uint64_t)__builtin_popcountll(found);
     }

@@ -120,7 +120,7 @@ static double host_rate(bly_filter *f, const uint64_t *keys, size_t n, bool add)
                 const size_t to =
                     t + 1 < nthreads ? n / nthreads * (t + 1) / 64 * 64 : n;
                 if (add)
-                    (void)bly_add_ints(f, keys + from, to - from, NULL, NULL);
+                    (void)!bly_add_ints(f, keys + from, to - from, NULL, NULL);
                 else
                     bly_has_ints(f, keys + from, to - from,
                                  maybe.data() + from / 64);

@@ -1,5 +1,6 @@
 /*
  * bloomery_cuda.h - filters in the memory of an NVIDIA GPU
+ * SPDX-License-Identifier: MIT
  *
  * For keys that are in device memory already. A filter is uploaded as it is,
  * asked and filled there, and downloaded: byte for byte what the processor

@@ -1,5 +1,6 @@
 /*
  * bloomery_leveldb.h - a filter policy for LevelDB
+ * SPDX-License-Identifier: MIT
  *
  *     const char *error;
  *     leveldb_filterpolicy_t *policy = bly_leveldb_policy(NULL, &error);

@@ -39,6 +39,18 @@ CREATE OPERATOR <> (LEFTARG = bloomery, RIGHTARG = bloomery, FUNCTION = bly_ne, 
 CREATE OPERATOR CLASS bloomery_ops DEFAULT FOR TYPE bloomery USING hash AS
     OPERATOR 1 =, FUNCTION 1 bly_hash(bloomery);
 
+-- What share of the rows passes, for the planner.
+CREATE FUNCTION bly_has_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE FUNCTION bly_has_share(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT;
+ALTER FUNCTION bly_has(bloomery, text) SUPPORT bly_has_support;
+ALTER FUNCTION bly_has(bloomery, bytea) SUPPORT bly_has_support;
+ALTER FUNCTION bly_has(bloomery, bigint) SUPPORT bly_has_support;
+ALTER OPERATOR @> (bloomery, text) SET (RESTRICT = bly_has_share);
+ALTER OPERATOR @> (bloomery, bytea) SET (RESTRICT = bly_has_share);
+ALTER OPERATOR @> (bloomery, bigint) SET (RESTRICT = bly_has_share);
+
 -- bly_merge_agg(filter), bly_hll_agg(key), bly_minhash_agg(key)
 CREATE FUNCTION bly_whole_final(internal) RETURNS bloomery
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -111,11 +123,11 @@ CREATE AGGREGATE bly_topk_agg(bigint, bigint) (
 
 -- Files: for those whom the server lets read and write them.
 CREATE FUNCTION bly_has(path text, text) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'bly_file_has_text' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+    AS 'MODULE_PATHNAME', 'bly_file_has_text' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2 SUPPORT bly_has_support;
 CREATE FUNCTION bly_has(path text, bytea) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'bly_file_has_bytea' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+    AS 'MODULE_PATHNAME', 'bly_file_has_bytea' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2 SUPPORT bly_has_support;
 CREATE FUNCTION bly_has(path text, bigint) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'bly_file_has_int8' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
+    AS 'MODULE_PATHNAME', 'bly_file_has_int8' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2 SUPPORT bly_has_support;
 CREATE FUNCTION bly_count(path text, text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'bly_file_count_text' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2;
 CREATE FUNCTION bly_count(path text, bytea) RETURNS bigint

@@ -229,9 +229,9 @@ static bool gather(void *ctx, const void *at, size_t n)
 static void valkey_rewrite(server_io *io, server_string *key, void *value)
 {
     gathered g = { 0 };
-    bly_foreign_write(value, gather, &g);
+    (void)!bly_foreign_write(value, gather, &g);
     g = (gathered){ .at = srv.Alloc(g.n) };
-    bly_foreign_write(value, gather, &g);
+    (void)!bly_foreign_write(value, gather, &g);
     srv.EmitAOF(io, "BF.LOAD", "sb", key, g.at, g.n);
     srv.Free(g.at);
 }

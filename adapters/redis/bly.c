@@ -176,9 +176,11 @@ bly_filter *bly_to_use(server_ctx *ctx, server_string *name, int mode,
 void bly_close(server_key *key)
 {
     const bool ours = key && srv.ModuleTypeGetType(key) == bly_type;
-    const held_filter *h = ours ? srv.ModuleTypeGetValue(key) : NULL;
+    held_filter *h = ours ? srv.ModuleTypeGetValue(key) : NULL;
     if (h && h->f)
         bly_limit(h->f, 0);
+    if (h && key_has_changed(key))
+        h->exported = false;
     key_close(key);
 }
 

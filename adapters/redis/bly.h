@@ -20,6 +20,8 @@ typedef struct held_filter {
     /* One that is coming, or that of f, which takes long to code and is kept
      * while it is exported. NULL: none. */
     held_file *file;
+
+    bool exported; /* its first piece was sent, and it is the same since */
 } held_filter;
 
 extern server_type *bly_type;

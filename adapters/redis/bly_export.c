@@ -484,6 +484,14 @@ int bly_export(server_ctx *ctx, server_string **argv, int argc)
     if (bly_to_use(ctx, argv[1], SERVER_READ, &key)) {
         held_filter *h = srv.ModuleTypeGetValue(key);
         uint64_t nbytes;
+        /* Pieces of two filters would make a file that nobody can open. */
+        if (w.offset && !h->exported) {
+            key_close(key);
+            return reply_error(ctx, "ERR the filter has changed since its "
+                                    "first piece was sent, if it was: begin "
+                                    "again at offset 0");
+        }
+        h->exported = true;
         const bool coded = takes_coding(h, &nbytes);
         if (coded && nbytes > CODED_AT_ONCE &&
             code_aside(ctx, h, nbytes, argv[1])) {

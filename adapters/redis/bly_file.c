@@ -31,7 +31,7 @@ static void held_save(server_io *io, void *value)
     const held_filter *h = value;
     srv.SaveUnsigned(io, h->f != NULL);
     if (h->f) {
-        bly_write(h->f, save_piece, io);
+        (void)!bly_write(h->f, save_piece, io);
     } else {
         srv.SaveUnsigned(io, h->file->nbytes);
         srv.SaveUnsigned(io, h->file->nhere);
@@ -150,7 +150,7 @@ static void held_digest(server_digest *md, void *value)
 {
     const held_filter *h = value;
     if (h->f)
-        bly_write(h->f, digest_piece, md);
+        (void)!bly_write(h->f, digest_piece, md);
     else
         digest_piece(md, h->file->at, (size_t)h->file->nhere);
     srv.DigestEndSequence(md);
@@ -182,7 +182,7 @@ static void held_rewrite(server_io *io, server_string *key, void *value)
     rewriting w = { .io = io, .key = key };
     if (h->f) {
         w.nbytes = bly_written_bytes(h->f);
-        bly_write(h->f, rewrite_piece, &w);
+        (void)!bly_write(h->f, rewrite_piece, &w);
     } else {
         w.nbytes = h->file->nbytes;
         rewrite_piece(&w, h->file->at, (size_t)h->file->nhere);

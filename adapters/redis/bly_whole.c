@@ -71,6 +71,7 @@ int bly_merge_command(server_ctx *ctx, server_string **argv, int argc)
         changes = !bly_equal(into->f, merged);
         bly_free(changes ? into->f : merged);
         into->f = changes ? merged : into->f;
+        into->exported &= !changes;
     } else if (ok && (into = held_new(merged))) {
         srv.ModuleTypeSetValue(key, bly_type, into);
     } else if (ok) {

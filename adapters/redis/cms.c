@@ -135,7 +135,7 @@ static void cms_increase(server_ctx *ctx, bly_foreign *s, server_string **argv,
         for (size_t i = 0; i < some; i++)
             items[i] = arg_item(argv[2 * (at + i)]);
         const uint64_t before = bly_foreign_changes(s);
-        bly_foreign_increase(s, items, by + at, some, now);
+        (void)!bly_foreign_increase(s, items, by + at, some, now);
         merges_raised(s, before, items, some);
         for (size_t i = 0; i < some; i++)
             /* A replica is not told of its own errors: they would look as if

@@ -146,6 +146,19 @@ static const char *tips_of(const char *name)
                : NULL;
 }
 
+/* Commands that write and reply with counts or items that are in the key, as
+ * INCR does: who may only write (%W) may not use them. Whether an item was new
+ * is not such a reply, as it is not of SADD. */
+static bool tells(const char *name)
+{
+    static const char *const names[] = { "cms.incrby", "topk.add",
+                                         "topk.incrby" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 int docs_tell(server_command *command, const command_row *row)
 {
     if (!srv.SetCommandInfo)
@@ -161,7 +174,8 @@ int docs_tell(server_command *command, const command_row *row)
     const bool reads = strstr(row->flags, "readonly") != NULL;
     server_keyspec keys[] = {
         { .flags = reads ? SERVER_KEYSPEC_RO | SERVER_KEYSPEC_ACCESS
-                         : SERVER_KEYSPEC_RW | SERVER_KEYSPEC_UPDATE,
+                         : SERVER_KEYSPEC_RW | SERVER_KEYSPEC_UPDATE |
+                               (tells(row->name) ? SERVER_KEYSPEC_ACCESS : 0),
           .begin_search_type = 2,
           .bs.index = { .pos = 1 },
           .find_keys_type = 2,

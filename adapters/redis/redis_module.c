@@ -131,6 +131,22 @@ bool arg_number(const server_string *s, long long min, long long max,
 static server_ctx *asking;
 static server_key *asking_for;
 
+/* What was left when that command asked for much; it changes only as the
+ * command takes some. A command whose every item is refused asks once, not per
+ * item. */
+static struct {
+    uint64_t left;
+    bool known;
+} asked;
+
+/* Has the command that opened a key last to write to it changed one? */
+static bool any_changed;
+
+bool key_has_changed(const server_key *key)
+{
+    return key && key == asking_for && any_changed;
+}
+
 held key_open(server_ctx *ctx, server_string *name, int mode,
               const server_type *type, server_key **key, void **value)
 {
@@ -139,6 +155,8 @@ held key_open(server_ctx *ctx, server_string *name, int mode,
     if (mode & SERVER_WRITE) {
         asking = ctx;
         asking_for = *key;
+        asked.known = false;
+        any_changed = false;
     }
     /* One question where the key is as expected: an empty one has no type. */
     if (*key && srv.ModuleTypeGetType(*key) == type) {
@@ -154,6 +172,7 @@ void key_close(server_key *key)
     if (key && key == asking_for) {
         asking = NULL;
         asking_for = NULL;
+        asked.known = false;
     }
     if (key)
         srv.CloseKey(key);
@@ -163,6 +182,7 @@ void key_close(server_key *key)
  * to be written to: SERVER_NO_IMPLICIT_SIGNAL. */
 void key_changed(server_ctx *ctx, const char *event, server_string *key)
 {
+    any_changed = true;
     if (srv.SignalModifiedKey)
         srv.SignalModifiedKey(ctx, key);
     if (srv.NotifyKeyspaceEvent)
@@ -322,8 +342,14 @@ static bool memory_is_there(uint64_t nbytes)
         return false;
     if (nbytes <= MEMORY_LARGE)
         return true;
-    if (!aside)
+    if (!aside && !asking)
         return nbytes <= memory_room();
+    if (!aside) {
+        if (!asked.known)
+            asked.left = memory_room();
+        asked.known = nbytes > asked.left; /* else there is less, now */
+        return !asked.known;
+    }
     if (nbytes > *aside)
         return false;
     *aside -= nbytes;

@@ -11,6 +11,8 @@
 
 #include <bloomery/foreign.h>
 
+#include "host/foreign_host.h"
+
 #include "adapters/redis/redis_server.h"
 
 #define MODULE_NAME "bf"
@@ -132,6 +134,9 @@ int key_written(server_ctx *ctx, server_key *key, server_string *name,
 /* A key was changed: WATCH and caches of clients hear of it, and who listens
  * to events, class generic. */
 void key_changed(server_ctx *ctx, const char *event, server_string *key);
+
+/* Was this the key that was opened last to be written to, and then changed? */
+bool key_has_changed(const server_key *key);
 
 /* What a command did to its items, for replicas: the command as it came, if all
  * items were taken. One that was refused here might be taken there, where other

@@ -72,14 +72,13 @@ static size_t read_secrets(const char *text, size_t n, secret_bytes *out)
 }
 
 /* Take the file of that name, "" for none; false, and what is wrong in why, and
- * all is as before. *open_to_all: others may read it. */
-static bool secrets_take(const char *path, char *why, size_t size,
-                         bool *open_to_all)
+ * all is as before. A file that any user can read or change is refused, and one
+ * that its group can read is taken: a server often gets its secrets so. */
+static bool secrets_take(const char *path, char *why, size_t size)
 {
     char text[MAX_SECRETS * (HEX_DIGITS + 2) + 1];
     secret_bytes fresh[MAX_SECRETS];
     size_t n = 0;
-    *open_to_all = false;
     if (strlen(path) >= sizeof secrets.path) {
         snprintf(why, size, SECRET_SETTING ": the name is too long");
         return false;
@@ -89,13 +88,21 @@ static bool secrets_take(const char *path, char *why, size_t size,
         const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text);
         const int error = errno;
-        *open_to_all =
-            fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0044) != 0;
+        const bool others = fd >= 0 && fstat(fd, &st) == 0 &&
+                            S_ISREG(st.st_mode) && (st.st_mode & 0026) != 0;
         if (fd >= 0)
             close(fd);
         if (got < 0) {
             snprintf(why, size, SECRET_SETTING " %s: %s", path,
                      strerror(error));
+            return false;
+        }
+        if (others) {
+            explicit_bzero(text, sizeof text);
+            snprintf(why, size,
+                     SECRET_SETTING " %s: users other than its owner can read "
+                                    "or change it; use chmod 600 (or 640)",
+                     path);
             return false;
         }
         n = (size_t)got < sizeof text ? read_secrets(text, (size_t)got, fresh)
@@ -119,10 +126,6 @@ static bool secrets_take(const char *path, char *why, size_t size,
     return true;
 }
 
-static const char open_to_all_text[] =
-    SECRET_SETTING " %s: other users can read it; chmod 600 makes it the "
-                   "server's";
-
 static server_string *secret_get(const char *name, void *unused)
 {
     (void)name, (void)unused;
@@ -137,12 +140,8 @@ static int secret_set(const char *name, server_string *given, void *unused,
 {
     (void)name, (void)unused;
     char why[1200];
-    bool open_to_all;
-    if (secrets_take(arg_bytes(given).at, why, sizeof why, &open_to_all)) {
-        if (open_to_all)
-            srv.Log(NULL, "warning", open_to_all_text, secrets.path);
+    if (secrets_take(arg_bytes(given).at, why, sizeof why))
         return SERVER_OK;
-    }
     *error = srv.CreateString(NULL, why, strlen(why));
     return SERVER_ERR;
 }
@@ -156,15 +155,12 @@ int secret_register(server_ctx *ctx)
 int secret_argument(server_ctx *ctx, const char *name, server_string *value)
 {
     char why[1200];
-    bool open_to_all;
     if (strcasecmp(name, SECRET_SETTING) != 0)
         return 0;
-    if (!secrets_take(arg_bytes(value).at, why, sizeof why, &open_to_all)) {
+    if (!secrets_take(arg_bytes(value).at, why, sizeof why)) {
         srv.Log(ctx, "warning", "%s", why);
         return -1;
     }
-    if (open_to_all)
-        srv.Log(ctx, "warning", open_to_all_text, secrets.path);
     return 1;
 }
 

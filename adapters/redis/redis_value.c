@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/random.h"
+
 /* ------------------------------------------------------------------ records */
 
 static void put_uint(void *io, uint64_t x)
@@ -255,8 +257,7 @@ bly_foreign_note *value_expect(const server_string *name,
     const bytes b = arg_bytes(name);
     uint64_t tail = 0;
     memcpy(&tail, b.at + (b.n < 8 ? 0 : b.n - 8), b.n < 8 ? b.n : 8);
-    bly_foreign_note *const note =
-        &notes[(tail + b.n) * UINT64_C(0x9e3779b97f4a7c15) >> 60];
+    bly_foreign_note *const note = &notes[(tail + b.n) * RANDOM_STEP >> 60];
     bly_foreign_expect(note, arg_item(item));
     return note;
 }

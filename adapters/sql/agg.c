@@ -227,6 +227,8 @@ const char *sql_agg_end(struct sql_agg *a, bly_filter **out)
         bad = agg_give_list(a);
     if (!bad)
         bad = sql_told(bly_builder_finish(a->builder, 1, out));
+    if (*out)
+        bly_set_compact(*out, a->spec.compact);
     bly_builder_free(a->builder);
     a->builder = NULL;
     return bad;

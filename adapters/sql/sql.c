@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L /* strtok_r() */
 #include "adapters/sql/sql_inside.h"
+#include "base/grow.h"
 #include "io/utf8.h"
 
 #include <stdarg.h>
@@ -82,6 +83,13 @@ static const char *option_take(struct sql_spec *s, char *word)
         ok = bly_parse_real(value, &s->spec.fpr);
     else if (strcmp(word, "kind") == 0)
         snprintf(s->kind, sizeof s->kind, "%s", value);
+    else if (strcmp(word, "compact") == 0 && strcmp(value, "yes") == 0)
+        s->compact = true;
+    else if (strcmp(word, "compact") == 0 && strcmp(value, "no") == 0)
+        s->compact = false;
+    else if (strcmp(word, "compact") == 0)
+        return sql_wrong("compact=%.40s: expected compact=yes or compact=no",
+                         value);
     else if (s->spec.noptions == SQL_OPTIONS)
         return sql_wrong("more than %d options", SQL_OPTIONS);
     else
@@ -209,15 +217,9 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *t,
     char piece[512];
     const int n = vsnprintf(piece, sizeof piece, format, ap);
     va_end(ap);
-    if (t->len + (size_t)n + 1 > t->room) {
-        const size_t room = 2 * (t->len + (size_t)n + 1);
-        char *const more = t->broken ? NULL : realloc(t->at, room);
-        if (!more) {
-            t->broken = true; /* and stays so: what follows would be a hole */
-            return;
-        }
-        t->at = more;
-        t->room = room;
+    if (t->broken || !GROW(&t->at, &t->room, t->len + (size_t)n + 1)) {
+        t->broken = true; /* and stays so: what follows would be a hole */
+        return;
     }
     memcpy(t->at + t->len, piece, (size_t)n + 1);
     t->len += (size_t)n;

@@ -31,13 +31,14 @@ struct sql_key {
 };
 
 /* What a filter is to be: a kind, and words NAME=VALUE with blanks or commas
- * between them: items, fpr, bits, seed, or an option of the kind. Both may be
- * NULL. */
+ * between them: items, fpr, bits, seed, compact, or an option of the kind. Both
+ * may be NULL. */
 #define SQL_OPTIONS 16
 struct sql_spec {
     bly_spec spec;
     char kind[40], text[512];
     bly_option options[SQL_OPTIONS];
+    bool compact; /* written without a page for the header */
 };
 const char *sql_spec_read(struct sql_spec *s, const char *kind,
                           const char *options, const bly_mem *mem);

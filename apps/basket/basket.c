@@ -19,8 +19,9 @@
 #include <bloomery/sketch.h>
 
 #include "apps/basket/basket.h"
+#include "base/grow.h"
 #include "io/input.h"
-#include "base/table.h"
+#include "base/lookup.h"
 #include "report/out.h"
 #include "report/say.h"
 
@@ -45,8 +46,7 @@ struct baskets {
     struct block names;
     struct item *items;
     size_t nitems, room;
-    uint32_t *table; /* item numbers from 1, by hash; a power of two of them */
-    size_t ntable;
+    struct lookup by_name;
     struct seen *seen; /* in the order of baskets */
     size_t nseen, seen_room;
     uint32_t nbaskets;
@@ -55,62 +55,21 @@ struct baskets {
 
 /* --------------------------------------------------------------- reading */
 
-/* The array with room for `need` of its elements; NULL, and the old one still
- * there, without memory. */
-static void *basket_grow(void *array, size_t *room, size_t need, size_t size)
-{
-    if (need <= *room)
-        return array;
-    const size_t now = need < 64 ? 64 : need + need / 2;
-    void *const grown =
-        now > SIZE_MAX / size ? NULL : realloc(array, now * size);
-    if (grown)
-        *room = now;
-    return grown;
-}
-
-static bool basket_rehash(struct baskets *b)
-{
-    const size_t n = b->ntable ? 2 * b->ntable : 1024;
-    uint32_t *const table = calloc(n, sizeof *table);
-    if (!table)
-        return false;
-    for (size_t i = 0; i < b->nitems; i++) {
-        size_t at =
-            (size_t)table_hash(b->names.at + b->items[i].name, b->items[i].len);
-        while (table[at & (n - 1)])
-            at++;
-        table[at & (n - 1)] = (uint32_t)(i + 1);
-    }
-    free(b->table);
-    b->table = table;
-    b->ntable = n;
-    return true;
-}
-
 /* The item of that name, made if there is none; NULL without memory. */
 static struct item *basket_item(struct baskets *b, const char *word, size_t len)
 {
-    if (2 * b->nitems >= b->ntable && !basket_rehash(b))
-        return NULL;
-    const size_t mask = b->ntable - 1;
-    size_t at = (size_t)table_hash(word, len) & mask;
-    for (; b->table[at]; at = (at + 1) & mask) {
-        struct item *const it = &b->items[b->table[at] - 1];
+    const uint64_t hash = table_hash(word, len);
+    LOOKUP_EACH (&b->by_name, hash, row) {
+        struct item *const it = &b->items[row];
         if (it->len == len && memcmp(b->names.at + it->name, word, len) == 0)
             return it;
     }
     const size_t name = b->names.len;
-    struct item *const items =
-        b->nitems >= BASKET_MOST - 1
-            ? NULL
-            : basket_grow(b->items, &b->room, b->nitems + 1, sizeof *items);
-    if (!items)
+    if (b->nitems >= BASKET_MOST - 1 ||
+        !GROW(&b->items, &b->room, b->nitems + 1) ||
+        !block_put(&b->names, word, len) ||
+        !lookup_add(&b->by_name, hash, b->nitems))
         return NULL;
-    b->items = items;
-    if (!block_put(&b->names, word, len))
-        return NULL;
-    b->table[at] = (uint32_t)(b->nitems + 1);
     b->items[b->nitems] = (struct item){ .name = name, .len = len };
     return &b->items[b->nitems++];
 }
@@ -122,11 +81,8 @@ static bool basket_see(struct baskets *b, const char *word, size_t len)
         return false;
     if (it->last == b->nbaskets)
         return true; /* twice in one basket is once */
-    struct seen *const seen =
-        basket_grow(b->seen, &b->seen_room, b->nseen + 1, sizeof *seen);
-    if (!seen)
+    if (!GROW(&b->seen, &b->seen_room, b->nseen + 1))
         return false;
-    b->seen = seen;
     b->seen[b->nseen++] =
         (struct seen){ (uint32_t)(it - b->items), b->nbaskets - 1 };
     it->last = b->nbaskets;
@@ -252,7 +208,7 @@ static int search_sign(struct search *s, const struct baskets *b)
             uint64_t h;
             bly_hash_ints(&by, &basket, 1, &h);
             bly_sketch_clear(images);
-            (void)bly_sketch_add(images, &h, 1); /* a whole one takes it */
+            (void)!bly_sketch_add(images, &h, 1); /* a whole one takes it */
             (void)bly_sketch_components(images, image);
             last = basket;
         }
@@ -289,11 +245,8 @@ static int search_bucket(struct search *s, const struct band_entry *e, size_t n)
             return fail("more than %u candidate pairs; raise --threshold or "
                         "--min-count",
                         BASKET_MOST_PAIRS);
-        uint64_t *const pairs =
-            basket_grow(s->pairs, &s->room, s->npairs + i, sizeof *pairs);
-        if (!pairs)
+        if (!GROW(&s->pairs, &s->room, s->npairs + i))
             return fail("out of memory");
-        s->pairs = pairs;
         for (size_t j = 0; j < i; j++)
             s->pairs[s->npairs++] = (uint64_t)e[j].item << 32 | e[i].item;
     }
@@ -481,7 +434,7 @@ int basket(const struct basket_args *args, const struct list *files)
         status = basket_tell(&b, &s);
     block_free(&b.names);
     free(b.items);
-    free(b.table);
+    lookup_free(&b.by_name);
     free(b.seen);
     free(b.lists);
     free(s.signatures);

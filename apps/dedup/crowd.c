@@ -17,12 +17,13 @@
  */
 #include "apps/dedup/crowd.h"
 
-#include "base/table.h"
+#include "base/lookup.h"
+#include "base/random.h"
 
 static uint32_t tag_of(uint32_t position, uint32_t value)
 {
     uint64_t x = ((uint64_t)position << 32 | value) + 1;
-    x *= UINT64_C(0x9E3779B97F4A7C15);
+    x *= RANDOM_STEP;
     x ^= x >> 32;
     x *= UINT64_C(0xD6E8FEB86659FD93);
     return (uint32_t)(x >> 32);

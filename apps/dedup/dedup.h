@@ -245,8 +245,6 @@ struct dedup_check {
 bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
                        size_t from);
 
-double dedup_seconds(void);
-
 /* ----------------------------------------------------------------- verdicts */
 
 /* Of every document. */

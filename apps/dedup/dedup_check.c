@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "apps/dedup/journal.h"
+#include "base/clock.h"
 
 #define WANTED UINT64_MAX /* in set_at: to be made in this pass */
 
@@ -320,7 +321,7 @@ static void compare_all(struct dedup_job *job, struct dedup_check *check,
 bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
                        size_t from)
 {
-    const double start = dedup_seconds();
+    const double start = clock_seconds();
     struct dedup_sets *const sets = check->sets;
     bool reads = false;
     if (!places_new(job, check->docs, sets))
@@ -342,6 +343,6 @@ bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
     if (ok)
         compare_all(job, check, from);
     ok = ok && dedup_checked_write(job, check, from);
-    check->seconds += dedup_seconds() - start;
+    check->seconds += clock_seconds() - start;
     return ok;
 }

@@ -11,6 +11,7 @@
 #include "apps/dedup/journal.h"
 #include "apps/dedup/out_file.h"
 #include "apps/dedup/dedup_run.h"
+#include "base/clock.h"
 #include "io/folders.h"
 #include "io/paths.h"
 #include "report/out.h"
@@ -23,7 +24,7 @@
 static double lap(double *clock)
 {
     const double before = *clock;
-    *clock = dedup_seconds();
+    *clock = clock_seconds();
     return *clock - before;
 }
 
@@ -34,7 +35,7 @@ static bool near_stages(struct dedup_job *job, struct input *in,
     const struct dedup_docs *const docs = &m->docs;
     const struct dedup_verdicts *const verdicts = &m->verdicts;
     const struct dedup_case all = { docs, &m->order, &m->buckets, &m->check };
-    double clock = dedup_seconds(), *const seconds = m->seconds;
+    double clock = clock_seconds(), *const seconds = m->seconds;
     if (!dedup_corpus_fits(job, in) ||
         (o->against && !dedup_load_index(job, &m->docs, &m->sets)))
         return false;

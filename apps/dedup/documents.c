@@ -5,7 +5,7 @@
  * a document. With a folder to work in all of them are in files there
  * (store.h).
  */
-#define _GNU_SOURCE /* clock_gettime */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -56,13 +56,6 @@ bool dedup_no_room(struct dedup_job *job, const char *what)
                           job->opt->work ? "" : " or TMPDIR");
     return dedup_fail(job, "no room for %s: %s%s%s", what, strerror(error),
                       folder ? " in " : "", folder ? folder : "");
-}
-
-double dedup_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 uint64_t dedup_chain(uint64_t sum, const void *bytes, size_t n)

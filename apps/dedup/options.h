@@ -69,6 +69,7 @@ struct dedup_options {
     const char *against; /* an index; NULL: none */
     /* Results; NULL: not wanted. */
     const char *output, *pairs, *clusters, *removed, *save_index;
+    bool all_pairs;     /* also those of equal texts, each with each */
     bool with_shingles; /* in the index */
     bool json;          /* the report */
 

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "apps/dedup/dedup.h"
-#include "base/table.h"
+#include "base/lookup.h"
 
 double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b)
 {

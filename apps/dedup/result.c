@@ -13,19 +13,14 @@
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
+#include "base/search.h"
 
 /* The file that a document is a line of. */
 static const struct input_file *file_of(const struct input *in, uint64_t line)
 {
-    size_t from = 0, to = in->nfiles;
-    while (to - from > 1) {
-        const size_t mid = from + (to - from) / 2;
-        if (in->files[mid].first <= line)
-            from = mid;
-        else
-            to = mid;
-    }
-    return &in->files[from];
+    size_t behind;
+    LOWER_BOUND(behind, in->nfiles, in->files[behind].first <= line);
+    return &in->files[behind ? behind - 1 : 0];
 }
 
 size_t dedup_id(const struct dedup_docs *docs, uint32_t doc, char *buf,
@@ -163,21 +158,68 @@ static bool put_pair(struct pair_lines *l, uint32_t a, uint32_t b, double j)
     return true;
 }
 
+/* Documents of equal text, as lists: one is its first, and next[] of each the
+ * one after it. A pair of two firsts stands for all pairs of their lists. */
+static bool put_lists(struct pair_lines *l, const uint32_t *next, uint32_t a,
+                      uint32_t b, double j)
+{
+    for (uint32_t x = a; x != DEDUP_NONE; x = next[x])
+        for (uint32_t y = b; y != DEDUP_NONE; y = next[y])
+            if (!dedup_more(l->job, 0, 1) || !put_pair(l, x, y, j))
+                return false;
+    return true;
+}
+
+static bool list_equal(struct pair_lines *l, const struct dedup_order *order,
+                       uint32_t **next)
+{
+    const size_t n = l->docs->n;
+    if (!STORE(&l->job->store, *next, n))
+        return dedup_no_room(l->job, "pairs");
+    for (size_t i = 0; i < n; i++)
+        (*next)[i] = DEDUP_NONE;
+    for (uint32_t i = l->docs->base; i < n; i++)
+        if (order->same[i] != i) {
+            (*next)[i] = (*next)[order->same[i]];
+            (*next)[order->same[i]] = i;
+        }
+    return true;
+}
+
+/* Every pair of equal texts. */
+static bool put_equal(struct pair_lines *l, const struct dedup_order *order,
+                      const uint32_t *next)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && dedup_more(l->job, i, l->docs->n); i++)
+        for (uint32_t x = order->same[i] == i ? i : DEDUP_NONE;
+             ok && x != DEDUP_NONE; x = next[x])
+            for (uint32_t y = next[x]; ok && y != DEDUP_NONE; y = next[y])
+                ok = dedup_more(l->job, 0, 1) && put_pair(l, x, y, 1);
+    return ok;
+}
+
 bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
                        const struct dedup_order *order,
                        const struct dedup_pairs *pairs)
 {
     struct out_file o;
     struct pair_lines l = { .job = job, .docs = docs };
-    bool ok = true;
+    const bool all = job->opt->all_pairs;
+    uint32_t *next = NULL;
+    bool ok = !all || list_equal(&l, order, &next);
     for (size_t i = 0; ok && i < pairs->n; i++) {
         const struct dedup_pair *const p = &pairs->at[i];
         if (p->likeness >= dedup_alike(job->opt))
-            ok = put_pair(&l, p->a, p->b, p->likeness);
+            ok = all ? put_lists(&l, next, p->a, p->b, p->likeness)
+                     : put_pair(&l, p->a, p->b, p->likeness);
     }
-    for (uint32_t i = docs->base; ok && dedup_more(job, i, docs->n); i++)
-        if (order->same[i] != i)
-            ok = put_pair(&l, order->same[i], i, 1);
+    if (all)
+        ok = ok && put_equal(&l, order, next);
+    else
+        for (uint32_t i = docs->base; ok && dedup_more(job, i, docs->n); i++)
+            if (order->same[i] != i)
+                ok = put_pair(&l, order->same[i], i, 1);
     ok = ok && open_list(job, &o, job->opt->pairs);
     if (ok) {
         if (l.n)
@@ -190,5 +232,6 @@ bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
     }
     store_release(&job->store, l.text);
     store_release(&job->store, l.starts);
+    store_release(&job->store, next);
     return ok;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "apps/dedup/sorter.h"
+#include "base/grow.h"
 #include "io/files.h"
 
 #define DIGIT_BITS 11
@@ -107,14 +108,8 @@ static bool run_write(struct sorter *s, const struct dedup_key *keys, size_t n)
 
 static bool run_begin(struct sorter *s)
 {
-    if (s->nruns == s->runs_room) {
-        const size_t room = s->runs_room * 2 + 16;
-        struct sorted_run *const more = realloc(s->runs, room * sizeof *more);
-        if (!more)
-            return false;
-        s->runs = more;
-        s->runs_room = room;
-    }
+    if (!GROW(&s->runs, &s->runs_room, s->nruns + 1))
+        return false;
     s->runs[s->nruns++] = (struct sorted_run){ .at = s->end };
     return true;
 }

@@ -25,6 +25,7 @@
 
 #include "apps/dedup/dedup.h"
 #include "apps/dedup/out_file.h"
+#include "base/clock.h"
 
 /* A part of a block that goes or stays as one. */
 struct unit {
@@ -338,7 +339,7 @@ bool dedup_stream_count(struct dedup_job *job, struct input *in,
 bool dedup_stream(struct dedup_job *job, struct input *in, bly_filter *f,
                   struct stream_report *out)
 {
-    const double start = dedup_seconds();
+    const double start = clock_seconds();
     struct streaming s = {
         .opt = job->opt, .o = &job->opt->stream, .in = in, .report = out, .f = f
     };
@@ -355,6 +356,6 @@ bool dedup_stream(struct dedup_job *job, struct input *in, bly_filter *f,
     workers_free(&s);
     out->seen.documents = in->ndocs;
     out->seen.bytes = in->nbytes;
-    out->seconds = dedup_seconds() - start;
+    out->seconds = clock_seconds() - start;
     return ok;
 }

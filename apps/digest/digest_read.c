@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "apps/digest/jobs.h"
+#include "base/grow.h"
 #include "io/paths.h"
 #include "report/say.h"
 #include "report/show.h"
@@ -75,13 +76,8 @@ static bool line_take(void *ctx, bly_bytes text)
     struct digest_line line;
     if (++r->number % 1024 == 0)
         progress_at(r->counts->lines, r->in.bytes_done, r->in.bytes_all);
-    if (r->room_bytes < text.len + 8) {
-        char *const room = realloc(r->room, text.len * 2 + 1024);
-        if (!room)
-            return fail("out of memory") == YES;
-        r->room = room;
-        r->room_bytes = text.len * 2 + 1024;
-    }
+    if (!GROW(&r->room, &r->room_bytes, text.len + 8))
+        return fail("out of memory") == YES;
     digest_line_read(text.ptr, text.len, r->room, &line);
     r->counts->lines += line.form != DIGEST_EMPTY;
     r->counts->cut += line.is_cut;

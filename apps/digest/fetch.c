@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include <curl/curl.h>
+
 #include "apps/digest/jobs.h"
-#include "apps/digest/late_curl.h"
 #include "base/byte_order.h"
 #include "io/paths.h"
 #include "report/say.h"
@@ -209,9 +210,9 @@ int digest_get(const struct digest_args *args, struct list *operands)
     char why[512];
     if (!url)
         return fail("out of memory");
-    if (!curl_begin()) {
+    if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
         free(url);
-        return TROUBLE;
+        return fail("libcurl cannot be started");
     }
     int status = YES;
     if (!digest_fetch(args, url, NULL, &copy, why, sizeof why))

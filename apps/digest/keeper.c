@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "wire/gate.h"
 #include "apps/digest/jobs.h"
 #include "report/say.h"
@@ -40,20 +41,6 @@ struct keeper {
     bool tried;                /* refresh() has come back once */
     bool ended;                /* the thread is done */
 };
-
-/* ms from now, by the clock of the conditions. */
-static struct timespec after(int64_t ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
 
 void keeper_drop(struct digest_shared *c)
 {
@@ -81,7 +68,7 @@ static void *keeper_run(void *ctx)
 {
     struct keeper *const k = ctx;
     struct digest_source *const source = k->source;
-    struct timespec next = after(0);
+    struct timespec next = clock_after(0);
     int timed_out = 0;
     pthread_mutex_lock(&k->lock);
     while (!source->stop) {
@@ -100,7 +87,7 @@ static void *keeper_run(void *ctx)
         k->nlooked = told;
         k->tried = true;
         timed_out = 0;
-        next = after(wait);
+        next = clock_after(wait);
         pthread_cond_broadcast(&k->news);
     }
     k->ended = true;
@@ -139,14 +126,14 @@ struct digest_shared *keeper_take(struct keeper *k)
 {
     pthread_mutex_lock(&k->lock);
     if (k->source->looks) {
-        const struct timespec end = after(LOOK_MS);
+        const struct timespec end = clock_after(LOOK_MS);
         const uint64_t mine = ++k->nasked;
         pthread_cond_signal(&k->due);
         while (k->nlooked < mine && !k->source->stop &&
                !pthread_cond_timedwait(&k->news, &k->lock, &end))
             ;
     }
-    const struct timespec end = after(FIRST_MS);
+    const struct timespec end = clock_after(FIRST_MS);
     while (!k->now && !k->tried && !k->source->stop &&
            !pthread_cond_timedwait(&k->news, &k->lock, &end))
         ;
@@ -159,7 +146,7 @@ struct digest_shared *keeper_take(struct keeper *k)
 
 void keeper_pause(struct keeper *k, uint64_t ms)
 {
-    const struct timespec end = after((int64_t)ms);
+    const struct timespec end = clock_after((int64_t)ms);
     pthread_mutex_lock(&k->lock);
     while (!k->source->stop && !pthread_cond_timedwait(&k->end, &k->lock, &end))
         ;
@@ -178,7 +165,7 @@ void keeper_stop(struct keeper *k)
 
 bool keeper_close(struct keeper *k)
 {
-    const struct timespec end = after(CLOSE_MS);
+    const struct timespec end = clock_after(CLOSE_MS);
     pthread_mutex_lock(&k->lock);
     while (!k->ended && !pthread_cond_timedwait(&k->news, &k->lock, &end))
         ;

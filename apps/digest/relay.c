@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <curl/curl.h>
+
 #include "apps/digest/jobs.h"
-#include "apps/digest/late_curl.h"
 #include "report/say.h"
 
 #define RETRY_MOST_MS 300000
@@ -74,9 +75,9 @@ int digest_relay(const struct digest_args *args, struct list *operands)
     char *const url = digest_url(operands->at[0]);
     if (!url)
         return fail("out of memory");
-    if (!curl_begin()) {
+    if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
         free(url);
-        return TROUBLE;
+        return fail("libcurl cannot be started");
     }
     r = (struct relayed){
         .args = args,

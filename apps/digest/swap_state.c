@@ -18,6 +18,7 @@
 
 #include "apps/digest/digest.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
 
 #define SWAP_KEY 52
 enum { SWAP_ADDED = 1, SWAP_DELETED = 2, SWAP_START = 3 };
@@ -49,17 +50,8 @@ static bool swap_record(struct digest_swap *s)
                                 "2 with records of 72 bytes");
         s->started = true;
     } else if (r[0] == SWAP_ADDED || r[0] == SWAP_DELETED) {
-        if (s->n == s->room) {
-            const size_t room = s->room ? s->room * 2 : 1024;
-            struct digest_swap_entry *const more =
-                room > SIZE_MAX / sizeof *more
-                    ? NULL
-                    : realloc(s->entries, room * sizeof *more);
-            if (!more)
-                return swap_fail(s, "out of memory");
-            s->entries = more;
-            s->room = room;
-        }
+        if (!GROW(&s->entries, &s->room, s->n + 1))
+            return swap_fail(s, "out of memory");
         memcpy(s->entries[s->n].key, r + SWAP_KEY, 16);
         s->entries[s->n++].when = s->nrecords << 1 | (r[0] == SWAP_ADDED);
     } else if (r[0] != 0 && r[0] != SWAP_START) {

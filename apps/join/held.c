@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "apps/join/held.h"
-#include "base/table.h"
+#include "base/lookup.h"
 
 #define SEGMENT_BYTES ((size_t)256 * 1024)
 

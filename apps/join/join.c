@@ -605,12 +605,16 @@ static int join_run(struct joining *j, const struct list *names)
     return status;
 }
 
+bool join_reaches(void)
+{
+    return remote_rows && remote_serve;
+}
+
 int join(const struct join_args *args, const struct list *operands)
 {
     struct joining *const j = calloc(1, sizeof *j);
     const char *const tmp = getenv("TMPDIR");
     static const char *const types[] = { "inner", "left", "semi", "anti" };
-    bool ok;
     if (!j)
         return fail("out of memory");
     j->args = args;
@@ -624,7 +628,8 @@ int join(const struct join_args *args, const struct list *operands)
         j->scratch.buffer = SCRATCH_BUFFER;
     int status = TROUBLE;
     bly_spec spec = { 0 };
-    j->secret = secret_read(args->keys.key_file, &ok);
+    const bool ok = shared_read(args->keys.key_file, &j->shared);
+    j->secret = shared_hashes(&j->shared);
     if (ok && args_sane(args, operands) &&
         joined_read(&j->shape, &args->keys.select, args->keys.nul) &&
         join_spec(j, &spec)) {

@@ -43,6 +43,9 @@ struct join_report {
 };
 extern const struct field join_fields[];
 
+/* Has this program what --remote and --serve need? */
+bool join_reaches(void);
+
 /* Join the two operands, or one and the remote command, or serve one: an exit
  * status. */
 int join(const struct join_args *args, const struct list *operands);

@@ -8,6 +8,7 @@
 #include "apps/join/join.h"
 #include "apps/join/joined.h"
 #include "apps/join/streams.h"
+#include "wire/shared_secret.h"
 
 enum join_type { JOIN_INNER, JOIN_LEFT, JOIN_SEMI, JOIN_ANTI };
 
@@ -30,8 +31,9 @@ struct join_out {
 struct joining {
     const struct join_args *args;
     enum join_type type;
-    const char *folder; /* for temporary files */
-    const unsigned char *secret;
+    const char *folder;          /* for temporary files */
+    struct secure_secret shared; /* with the other end */
+    const unsigned char *secret; /* of hashes; NULL: none */
     struct joined shape;
     struct join_out out;
     struct join_report report;
@@ -89,9 +91,10 @@ bool parts_join(struct joining *j);
 const char *scratch_why(const struct joining *j);
 void parts_free(struct joining *j);
 
-/* remote.c: rows of RIGHT from the command; and the other end of it. */
-int remote_rows(struct joining *j);
-int remote_serve(struct joining *j, const char *name);
+/* remote.c: rows of RIGHT from the command; and the other end of it. NULL in a
+ * program that cannot seal what they say. */
+__attribute__((weak)) int remote_rows(struct joining *j);
+__attribute__((weak)) int remote_serve(struct joining *j, const char *name);
 
 /* Note the columns of RIGHT from its header, or a row. */
 void join_columns(struct joining *j, const struct input *in, bly_bytes row);

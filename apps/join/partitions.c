@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "apps/join/join_state.h"
+#include "base/grow.h"
 
 #define RUN_BUFFER_LEAST ((size_t)4096)
 
@@ -171,14 +172,8 @@ struct runs {
 
 static struct stream *runs_more(struct runs *r)
 {
-    if (r->n == r->room) {
-        const size_t room = r->room * 2 + 16;
-        struct stream *const more = realloc(r->at, room * sizeof *more);
-        if (!more)
-            return NULL;
-        r->at = more;
-        r->room = room;
-    }
+    if (!GROW(&r->at, &r->room, r->n + 1))
+        return NULL;
     r->at[r->n] = (struct stream){ 0 };
     return &r->at[r->n++];
 }

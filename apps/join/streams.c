@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "apps/join/streams.h"
+#include "base/grow.h"
 #include "io/files.h"
 
 static bool scratch_fail(struct scratch *s, int error)
@@ -39,15 +40,8 @@ static bool stream_send(struct scratch *s, struct stream *to)
     const uint64_t at = s->end;
     if (to->len == 0)
         return true;
-    if (to->n == to->room) {
-        const size_t room = to->room * 2 + 8;
-        struct extent *const more =
-            realloc(to->extents, room * sizeof *to->extents);
-        if (!more)
-            return scratch_fail(s, ENOMEM);
-        to->extents = more;
-        to->room = room;
-    }
+    if (!GROW(&to->extents, &to->room, to->n + 1))
+        return scratch_fail(s, ENOMEM);
     if (!scratch_write(s, to->buf, to->len))
         return false;
     struct extent *const last = to->n ? &to->extents[to->n - 1] : NULL;

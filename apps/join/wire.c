@@ -1,22 +1,27 @@
 /*
- * wire.c - what goes through the pipe between the two ends of a remote join
+ * wire.c - what goes between the two ends of a remote join
  */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "apps/join/wire.h"
+
+#include <string.h>
+
 #include "base/byte_order.h"
 #include "io/varint.h"
 
-uint64_t wire_sum(uint64_t before, bly_bytes key, bly_bytes rest)
+#define JOIN_BYTES 1 /* the only type of frame */
+
+void wire_begin(struct wire *w, const struct secure_secret *secret)
 {
-    static const bly_hasher by = { .id = BLY_HASH_XXH3 };
-    /* An odd factor: each row is weighed by its place, and none vanishes. */
-    const uint64_t both =
-        bly_hash(&by, key.ptr, key.len) * UINT64_C(0x9e3779b97f4a7c15) +
-        bly_hash(&by, rest.ptr, rest.len);
-    return before * UINT64_C(0xbf58476d1ce4e5b9) + both;
+    *w = (struct wire){ 0 };
+    w->session.protocol = JOIN_PROTOCOL;
+    w->session.secret = secret;
+    w->session.most = JOIN_FRAME;
+    session_over(&w->session, -1, -1);
+}
+
+const char *wire_why(const struct wire *w)
+{
+    return w->why ? w->why : session_why(&w->session);
 }
 
 static bool wire_fail(struct wire *w, const char *why)
@@ -26,34 +31,54 @@ static bool wire_fail(struct wire *w, const char *why)
     return false;
 }
 
+/* ------------------------------------------------------------------ reading
+ */
+
+/* The next bytes, if it has not ended. */
 static bool wire_fill(struct wire *w)
 {
-    ssize_t got;
-    do
-        got = read(w->fd, w->buf, sizeof w->buf);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        w->error = errno;
-    w->at = 0;
-    w->len = got > 0 ? (size_t)got : 0;
-    return got > 0;
+    struct frame f;
+    if (w->ended || w->why || !session_receive(&w->session, &f, SESSION_NEVER))
+        return false;
+    if (f.type != JOIN_BYTES || f.request != w->came++)
+        return wire_fail(w, "what comes is not in order");
+    w->at = f.body;
+    w->left = f.nbody;
+    w->ended = !f.nbody;
+    return !w->ended;
+}
+
+/* What is there, n bytes at most; 0: it ends. */
+static size_t wire_some(struct wire *w, uint64_t n, const unsigned char **at)
+{
+    if (!w->left && !wire_fill(w))
+        return 0;
+    const size_t some = n < w->left ? (size_t)n : w->left;
+    *at = w->at;
+    w->at += some;
+    w->left -= some;
+    return some;
+}
+
+int64_t wire_get(void *wire, void *to, size_t n)
+{
+    struct wire *const w = wire;
+    const unsigned char *at;
+    size_t done = 0;
+    for (size_t some; done < n && (some = wire_some(w, n - done, &at));
+         done += some)
+        memcpy((char *)to + done, at, some);
+    return w->ended || done == n ? (int64_t)done : -1;
+}
+
+static bool wire_short(struct wire *w)
+{
+    return w->session.in.why[0] ? false : wire_fail(w, "it ends too early");
 }
 
 bool wire_bytes(struct wire *w, void *to, size_t n)
 {
-    char *out = to;
-    while (n) {
-        if (w->at == w->len && !wire_fill(w))
-            return wire_fail(w, "it ends too early");
-        const size_t fit = w->len - w->at;
-        const size_t here = n < fit ? n : fit;
-        memcpy(out, w->buf + w->at, here);
-        w->at += here;
-        w->done += here;
-        out += here;
-        n -= here;
-    }
-    return true;
+    return wire_get(w, to, n) == (int64_t)n || wire_short(w);
 }
 
 bool wire_number(struct wire *w, uint64_t *out)
@@ -80,23 +105,57 @@ bool wire_word(struct wire *w, uint64_t *out)
 
 bool wire_text(struct wire *w, uint64_t n, uint64_t most, struct block *to)
 {
+    const unsigned char *at;
     if (n > most)
         return wire_fail(w, "a row in it is longer than any may be");
-    while (n) {
-        if (w->at == w->len && !wire_fill(w))
-            return wire_fail(w, "it ends too early");
-        const size_t fit = w->len - w->at;
-        const size_t here = n < fit ? (size_t)n : fit;
-        if (!block_put(to, w->buf + w->at, here))
+    for (size_t some; n; n -= some) {
+        some = wire_some(w, n, &at);
+        if (!some)
+            return wire_short(w);
+        if (!block_put(to, at, some))
             return wire_fail(w, "out of memory");
-        w->at += here;
-        w->done += here;
-        n -= here;
     }
     return true;
 }
 
 bool wire_ends(struct wire *w)
 {
-    return w->at == w->len && !wire_fill(w) && !w->error;
+    struct frame f;
+    return !w->left && !wire_fill(w) && w->ended &&
+           !session_receive(&w->session, &f, SESSION_NEVER) && w->session.ended;
+}
+
+/* ------------------------------------------------------------------ writing
+ */
+
+static bool wire_send(struct wire *w)
+{
+    const struct frame f = { .type = JOIN_BYTES,
+                             .request = w->went++,
+                             .body = w->out,
+                             .nbody = w->nout };
+    w->nout = 0;
+    return session_send(&w->session, &f, SESSION_NEVER);
+}
+
+bool wire_put(void *wire, const void *bytes, size_t n)
+{
+    struct wire *const w = wire;
+    const char *at = bytes;
+    while (n) {
+        const size_t room = sizeof w->out - w->nout;
+        const size_t some = n < room ? n : room;
+        memcpy(w->out + w->nout, at, some);
+        w->nout += some;
+        at += some;
+        n -= some;
+        if (w->nout == sizeof w->out && !wire_send(w))
+            return false;
+    }
+    return true;
+}
+
+bool wire_close(struct wire *w)
+{
+    return (!w->nout || wire_send(w)) && wire_send(w);
 }

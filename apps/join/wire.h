@@ -1,50 +1,57 @@
 /*
- * wire.h - what goes through the pipe between the two ends of a remote join
+ * wire.h - what goes between the two ends of a remote join
  *
- *     request    "blyjoin1", a byte of flags, the filter's length (8 bytes),
- *                the filter as a .bly file
- *     answer     "blyrows1", form, delimiter, separator (a byte each), columns,
- *                column of the key, length of the header, the header;
+ * Two streams of bytes, each cut into frames (wire/frame.h), whose numbers
+ * count up, and ended by an empty one:
+ *
+ *     request    a byte of flags, the filter as a .bly file
+ *     answer     form, delimiter, separator (a byte each), columns, column of
+ *                the key, length of the header, the header;
  *                rows: length of the key and one, length of the rest, both;
- *                0, rows in all, their bytes, rows that were sent, and a
- * checksum of shape, rows and these numbers (8 bytes each)
+ *                0, rows in all, their bytes, rows that were sent
  *
- * Numbers without a length are varints (io/varint.h); those of 8 bytes are
+ * Numbers are varints (base/varint.h), the last three words of 8 bytes,
  * little-endian.
  */
 #ifndef BLY_JOIN_WIRE_H
 #define BLY_JOIN_WIRE_H
 
 #include "io/input.h"
+#include "wire/session.h"
 
-#define WIRE_ASKS "blyjoin1"
-#define WIRE_ROWS "blyrows1"
-#define WIRE_MAGIC 8
-#define WIRE_REQUEST (WIRE_MAGIC + 1 + 8)
-#define WIRE_KEYS_ONLY 1 /* flag: nothing but the keys of rows is wanted */
+#define JOIN_PROTOCOL "blyjoin"
+#define JOIN_FRAME 65536 /* bytes of a body */
+#define JOIN_KEYS_ONLY 1 /* flag: nothing but the keys of rows is wanted */
 
-/* A sum over rows, in their order. */
-uint64_t wire_sum(uint64_t before, bly_bytes key, bly_bytes rest);
-
-/* Bytes that come through a pipe. Zero, with the descriptor, is the beginning.
- */
+/* One end; zero, with the session, is the beginning. */
 struct wire {
-    int fd;
-    char buf[65536];
-    size_t at, len;
-    uint64_t done;   /* bytes taken */
+    struct session session;
+    uint32_t came, went; /* frames */
+    const unsigned char *at;
+    size_t left;
+    bool ended;
+    unsigned char out[JOIN_FRAME];
+    size_t nout;
     const char *why; /* something is wrong; NULL: nothing is */
-    int error;       /* errno, if it is the system's fault */
 };
 
-/* False: w->why. A text is at most `most` long; room grows with what comes, not
- * with what is promised. */
+void wire_begin(struct wire *w, const struct secure_secret *secret);
+
+/* False: wire_why(). A text is at most `most` long; room grows with what comes,
+ * not with what is promised. */
 bool wire_number(struct wire *w, uint64_t *out);
 bool wire_word(struct wire *w, uint64_t *out); /* of 8 bytes */
 bool wire_bytes(struct wire *w, void *to, size_t n);
 bool wire_text(struct wire *w, uint64_t n, uint64_t most, struct block *to);
+int64_t wire_get(void *wire, void *to, size_t n); /* a bly_get */
 
-/* Has the other end closed the pipe, with nothing left in it? */
+/* Is that all that it says? */
 bool wire_ends(struct wire *w);
+
+/* A bly_put; and send what was put, and the end. */
+bool wire_put(void *wire, const void *bytes, size_t n);
+bool wire_close(struct wire *w);
+
+const char *wire_why(const struct wire *w);
 
 #endif

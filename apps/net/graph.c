@@ -9,25 +9,20 @@
 #include <string.h>
 
 #include "apps/net/graph_links.h"
+#include "base/grow.h"
+#include "base/random.h"
 #include "io/files.h"
 #include "io/line_words.h"
 #include "io/source.h"
-#include "base/table.h"
+#include "base/lookup.h"
 #include "report/say.h"
 
 #define TEXT_MOST ((size_t)64 << 20)
-
-uint64_t graph_random(uint64_t *state)
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
+#define READ_LEAST ((size_t)4096)
 
 uint32_t graph_below(uint64_t *state, uint32_t n)
 {
-    return (uint32_t)((graph_random(state) >> 32) * n >> 32);
+    return (uint32_t)((random_next(state) >> 32) * n >> 32);
 }
 
 void graph_free(struct graph *g)
@@ -47,25 +42,11 @@ void links_free(struct links *l)
     memset(l, 0, sizeof *l);
 }
 
-/* Room for one more, in steps of twice as many. NULL: no memory. */
-static void *one_more(void *at, size_t n, size_t *room, size_t each)
-{
-    if (n < *room)
-        return at;
-    const size_t more = *room ? 2 * *room : 64;
-    void *const p = realloc(at, more * each);
-    if (p)
-        *room = more;
-    return p;
-}
-
 bool links_node(struct links *l, double x, double y)
 {
-    struct graph_node *const more =
-        one_more(l->nodes, l->nnodes, &l->nodes_room, sizeof *l->nodes);
-    if (!more || l->nnodes == GRAPH_NODES)
+    if (l->nnodes == GRAPH_NODES ||
+        !GROW(&l->nodes, &l->nodes_room, l->nnodes + 1))
         return false;
-    l->nodes = more;
     struct graph_node *const node = &l->nodes[l->nnodes++];
     memset(node, 0, sizeof *node);
     snprintf(node->name, sizeof node->name, "%zu", l->nnodes - 1);
@@ -76,10 +57,8 @@ bool links_node(struct links *l, double x, double y)
 
 bool links_add(struct links *l, uint32_t a, uint32_t b, uint32_t delay)
 {
-    struct link_of *const more = one_more(l->at, l->n, &l->room, sizeof *l->at);
-    if (!more || 2 * (l->n + 1) > GRAPH_EDGES)
+    if (2 * (l->n + 1) > GRAPH_EDGES || !GROW(&l->at, &l->room, l->n + 1))
         return false;
-    l->at = more;
     l->at[l->n++] = (struct link_of){ a, b, delay };
     return true;
 }
@@ -151,41 +130,10 @@ bool graph_whole(const struct graph *g)
 
 /* ------------------------------------------------------------------- text */
 
-/* Names, found by hashing: a power of two of places, at most half full. */
 struct names {
     struct links *links;
-    uint32_t *places; /* number of a node and 1; 0: free */
-    size_t nplaces;
+    struct lookup nodes; /* by name */
 };
-
-static size_t name_place(const struct names *t, struct words name)
-{
-    size_t i = table_hash(name.at, name.n) & (t->nplaces - 1);
-    for (; t->places[i]; i = (i + 1) & (t->nplaces - 1)) {
-        const char *const other = t->links->nodes[t->places[i] - 1].name;
-        if (strlen(other) == name.n && memcmp(other, name.at, name.n) == 0)
-            break;
-    }
-    return i;
-}
-
-static bool names_grow(struct names *t)
-{
-    struct names more = { t->links, NULL, t->nplaces ? 2 * t->nplaces : 1024 };
-    if (2 * (t->links->nnodes + 1) <= t->nplaces)
-        return true;
-    more.places = calloc(more.nplaces, sizeof *more.places);
-    if (!more.places)
-        return false;
-    for (uint32_t i = 0; i < t->links->nnodes; i++) {
-        const char *const name = t->links->nodes[i].name;
-        more.places[name_place(&more, (struct words){ name, strlen(name) })] =
-            i + 1;
-    }
-    free(t->places);
-    *t = more;
-    return true;
-}
 
 /* The number of a node, which may be new; or what is wrong. */
 static const char *named(struct names *t, struct words name, uint32_t *out)
@@ -194,19 +142,23 @@ static const char *named(struct names *t, struct words name, uint32_t *out)
         return "a name has more than 31 bytes";
     if (memchr(name.at, 0, name.n))
         return "a name with a NUL byte";
-    if (!names_grow(t))
-        return "no memory";
-    uint32_t *const place = &t->places[name_place(t, name)];
-    if (!*place) {
-        /* Placed on a circle, until a line says where it is. */
-        if (!links_node(t->links, NAN, NAN))
-            return "too many nodes";
-        struct graph_node *const node = &t->links->nodes[t->links->nnodes - 1];
-        memset(node->name, 0, sizeof node->name);
-        memcpy(node->name, name.at, name.n);
-        *place = (uint32_t)t->links->nnodes;
+    const uint64_t hash = table_hash(name.at, name.n);
+    LOOKUP_EACH (&t->nodes, hash, row) {
+        const char *const other = t->links->nodes[row].name;
+        if (strlen(other) == name.n && memcmp(other, name.at, name.n) == 0) {
+            *out = (uint32_t)row;
+            return NULL;
+        }
     }
-    *out = *place - 1;
+    if (!lookup_add(&t->nodes, hash, t->links->nnodes))
+        return "no memory";
+    /* Placed on a circle, until a line says where it is. */
+    if (!links_node(t->links, NAN, NAN))
+        return "too many nodes";
+    struct graph_node *const node = &t->links->nodes[t->links->nnodes - 1];
+    memset(node->name, 0, sizeof node->name);
+    memcpy(node->name, name.at, name.n);
+    *out = (uint32_t)t->links->nnodes - 1;
     return NULL;
 }
 
@@ -295,7 +247,7 @@ bool graph_parse(const char *text, size_t n, struct graph *out, char why[160])
         snprintf(why, 160, "line %zu: %s", number, wrong);
     else if (!links_graph(&links, out))
         wrong = strcpy(why, "no memory");
-    free(names.places);
+    lookup_free(&names.nodes);
     links_free(&links);
     return !wrong;
 }
@@ -317,13 +269,11 @@ static char *text_of(const char *path, size_t *n)
         return NULL;
     }
     while (got > 0) {
-        char *const more = one_more(text, *n, &room, 1);
-        if (!more || *n > TEXT_MOST) {
+        if (!GROW(&text, &room, *n + READ_LEAST) || *n > TEXT_MOST) {
             fail("%s: too large", path);
             got = -2;
             break;
         }
-        text = more;
         got = source_read(s, text + *n, room - *n);
         *n += got > 0 ? (size_t)got : 0;
     }

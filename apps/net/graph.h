@@ -66,10 +66,7 @@ void graph_hops(const struct graph *g, uint32_t from, uint32_t *hops,
  * memory to find out. */
 bool graph_whole(const struct graph *g);
 
-/* The next random number of a state. */
-uint64_t graph_random(uint64_t *state);
-
-/* One below n. */
+/* A random number below n. */
 uint32_t graph_below(uint64_t *state, uint32_t n);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/net/graph_links.h"
+#include "base/random.h"
 
 #define TURN 6.283185307179586
 #define LINK_DELAY 1000 /* microseconds, of links that are made */
@@ -134,8 +135,8 @@ static bool make_geometric(struct make *m)
     for (uint32_t i = 0; ok && i < side * side; i++)
         head[i] = GRAPH_FAR;
     for (uint32_t i = 0; ok && i < n; i++) {
-        const double x = (double)(graph_random(&m->random) >> 11) * 0x1p-53;
-        const double y = (double)(graph_random(&m->random) >> 11) * 0x1p-53;
+        const double x = (double)(random_next(&m->random) >> 11) * 0x1p-53;
+        const double y = (double)(random_next(&m->random) >> 11) * 0x1p-53;
         const uint32_t cx = (uint32_t)(x * side), cy = (uint32_t)(y * side);
         ok = links_node(m->links, x, y);
         for (uint32_t k = 0; k < 9 && ok; k++) {

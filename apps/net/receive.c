@@ -18,6 +18,7 @@
 
 #include "apps/net/faces.h"
 #include "apps/net/way_back.h"
+#include "base/clock.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -134,10 +135,10 @@ static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
 
 static int receive_all(struct receiver *r, int fd, unsigned char *packet)
 {
-    const uint64_t start = router_now(), wanted = r->args->packets;
+    const uint64_t start = clock_ms(), wanted = r->args->packets;
     uint64_t got = 0;
     while (got < wanted) {
-        const uint64_t spent = router_now() - start;
+        const uint64_t spent = clock_ms() - start;
         if (r->args->seconds && spent >= 1000 * r->args->seconds)
             break;
         if (router_hup()) {

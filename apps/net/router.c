@@ -31,11 +31,12 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "apps/net/caster.h"
 #include "apps/net/ipv6.h"
+#include "base/clock.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -115,13 +116,7 @@ const struct field router_fields[] = {
     { 0 },
 };
 
-static volatile sig_atomic_t router_ends, router_reads;
-
-static void router_end(int signal)
-{
-    (void)signal;
-    router_ends = 1;
-}
+static volatile sig_atomic_t router_reads;
 
 static void router_again(int signal)
 {
@@ -131,8 +126,7 @@ static void router_again(int signal)
 
 void router_on_hup(void)
 {
-    const struct sigaction again = { .sa_handler = router_again };
-    sigaction(SIGHUP, &again, NULL);
+    signals_on(SIGHUP, router_again);
 }
 
 bool router_hup(void)
@@ -140,13 +134,6 @@ bool router_hup(void)
     const bool was = router_reads;
     router_reads = 0;
     return was;
-}
-
-uint64_t router_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* ------------------------------------------------------------------- marks */
@@ -539,8 +526,8 @@ static void router_loop(struct router *r, const struct router_args *args,
 {
     struct pollfd fds[ROUTER_FACES];
     unsigned alive = r->nports;
-    while (!router_ends && alive) {
-        const uint64_t now = r->now = router_now();
+    while (!signals_told() && alive) {
+        const uint64_t now = r->now = clock_ms();
         if (now >= until)
             return;
         if (router_hup())
@@ -557,7 +544,7 @@ static void router_loop(struct router *r, const struct router_args *args,
             if (p->in < 0)
                 continue;
             if (fds[i].revents)
-                p->failed = !port_read(r, p, router_now());
+                p->failed = !port_read(r, p, clock_ms());
             /* An interface that is down may come up again; one that was taken
              * away has no name any more, perhaps only a moment later. */
             if (p->failed && !if_nametoindex(p->iface)) {
@@ -645,10 +632,8 @@ int net_router(const struct router_args *given)
     ok = r->netlink >= 0 || !fail_path("netlink", errno);
     ok = ok && groups_open(r, &args) && ports_open(r, &args, secret);
     if (ok) {
-        const struct sigaction ends = { .sa_handler = router_end };
-        const uint64_t start = router_now();
-        sigaction(SIGTERM, &ends, NULL);
-        sigaction(SIGINT, &ends, NULL);
+        const uint64_t start = clock_ms();
+        signals_watch(NULL);
         router_on_hup();
         note("%s forwards on %u interface%s", args.name, r->nports,
              r->nports == 1 ? "" : "s");
@@ -656,7 +641,7 @@ int net_router(const struct router_args *given)
                     args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
         r->result.faces = r->nports;
         groups_count(r);
-        r->result.seconds = (double)(router_now() - start) / 1000;
+        r->result.seconds = (double)(clock_ms() - start) / 1000;
         report(stdout, args.json, router_fields, &r->result,
                "{name}: {received packet/s} came, {sent} sent on; dropped: "
                "{loop} loop, {expired} expired, {too_big} too big, {bad} "

@@ -32,9 +32,6 @@ extern const struct field router_fields[];
 void router_on_hup(void);
 bool router_hup(void);
 
-/* Milliseconds of a clock that nobody sets. */
-uint64_t router_now(void);
-
 /* Forward until SIGTERM, SIGINT, or the seconds are over. SIGHUP reads the
  * secret again. */
 int net_router(const struct router_args *args);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 void seek_start(struct seek *s, uint32_t from, unsigned most)
 {
     memset(s, 0, sizeof *s);
@@ -46,16 +48,9 @@ bool seek_next(struct seek *s, const uint32_t *links, size_t n, uint32_t *to)
 
 static bool climb_add(struct climb *c, struct climb_step step)
 {
-    if (c->n == c->room) {
-        const size_t room = c->room ? 2 * c->room : 64;
-        struct climb_step *const steps =
-            c->n < c->most ? realloc(c->steps, room * sizeof *steps) : NULL;
-        if (!steps) {
-            c->cut = true;
-            return false;
-        }
-        c->steps = steps;
-        c->room = room;
+    if (c->n >= c->most || !GROW(&c->steps, &c->room, c->n + 1)) {
+        c->cut = true;
+        return false;
     }
     c->steps[c->n++] = step;
     return true;

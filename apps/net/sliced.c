@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+
 #define COUNT_MOST 255
 
 bool sliced_new(struct sliced *s, uint64_t groups, double bits)
@@ -36,9 +38,7 @@ void sliced_free(struct sliced *s)
 /* Position i of k: a fresh number for each, scaled by its upper bits. */
 static uint64_t sliced_at(const struct sliced *s, uint64_t hash, unsigned i)
 {
-    uint64_t x = hash + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
-    x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    const uint64_t x = mix_fast(hash + (i + 1) * RANDOM_STEP);
     return (x >> 32) * s->nbits >> 32; /* nbits is at most 2^28 */
 }
 

@@ -23,6 +23,8 @@
 #include "apps/node/chord_node.h"
 #include "apps/node/names_client.h"
 #include "base/byte_order.h"
+#include "base/clock.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "io/digests.h"
 #include "report/out.h"
@@ -34,20 +36,6 @@
 /* By default a silent node is left out after 8 s and a few messages; waiting
  * longer than that changes nothing. */
 #define USUAL_WAIT 15000
-
-struct node_file {
-    const char *file;
-    uint64_t bytes, blocks, copies;
-};
-
-const struct field node_file_fields[] = {
-    FIELD(struct node_file, file, NONE, "its name on the ring"),
-    FIELD(struct node_file, bytes, BYTES, "its size"),
-    FIELD(struct node_file, blocks, NONE, "blocks that it is cut into"),
-    FIELD(struct node_file, copies, OPTIONAL | ZERO,
-          "of put: copies that the block with the fewest has now"),
-    { 0 },
-};
 
 /* ---------------------------------------------------------------- arguments */
 
@@ -203,7 +191,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
                                           : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail_path(path, errno);
-    const uint64_t began = runtime_now();
+    const uint64_t began = clock_ms();
     c->reclaim = 0;
     int status = put_blocks(c, fd, path, &digests, out);
     close(fd);
@@ -221,7 +209,7 @@ static int put_file(struct chord_client *c, const char *path, const char *name,
         else if (client_write_name(c, &r, manifest.at, false, &copies,
                                    &unknown))
             status = not_written(c, name, unknown);
-        else if (c->reclaim && runtime_now() - began > c->reclaim / 2)
+        else if (c->reclaim && clock_ms() - began > c->reclaim / 2)
             status = blocks_again(c, name, &digests);
         if (!out->copies || (copies && copies < out->copies))
             out->copies = copies;
@@ -452,14 +440,8 @@ static void listing_empty(struct listing *l)
 
 static bool listing_add(struct listing *l)
 {
-    if (l->n == l->room) {
-        const size_t room = 2 * l->room + 64;
-        struct node_file *const more = realloc(l->files, room * sizeof *more);
-        if (!more)
-            return false;
-        l->files = more;
-        l->room = room;
-    }
+    if (!GROW(&l->files, &l->room, l->n + 1))
+        return false;
     const char *const name = strdup(l->m.name);
     if (!name)
         return false;

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "apps/node/chord_node.h"
+#include "base/clock.h"
 
 /* ---------------------------------------------------------------- answering */
 
@@ -398,15 +399,8 @@ static void settle_strays(struct keeping *k)
 /* Until the next period, or somebody says that something has changed. */
 static void keeper_waits(struct node *n)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t); /* as of `kept`: nobody sets it */
-    const uint64_t ms = n->spec.exchange;
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
+    /* As of `kept`: nobody sets it. */
+    const struct timespec t = clock_after((int64_t)n->spec.exchange);
     pthread_mutex_lock(&n->lock);
     while (!n->ends && !n->leaves && !n->poked &&
            pthread_cond_timedwait(&n->kept, &n->lock, &t) == 0)
@@ -441,9 +435,9 @@ void *node_keeper(void *arg)
             node_scrub(n);
             settle_strays(k);
         }
-        if (!leaves && runtime_now() - n->reclaimed_at >= n->spec.reclaim / 2) {
+        if (!leaves && clock_ms() - n->reclaimed_at >= n->spec.reclaim / 2) {
             node_reclaim(n, &k->c);
-            n->reclaimed_at = runtime_now();
+            n->reclaimed_at = clock_ms();
         }
         client_free(&k->c);
         count(n, &n->exchanges);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "apps/node/chord_node.h"
+#include "base/clock.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -188,14 +189,7 @@ bool node_names_open(struct node *n)
 
 static bool ruler_waits(struct node *n, uint64_t ms)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
+    const struct timespec t = clock_after((int64_t)ms);
     pthread_mutex_lock(&n->lock);
     while (!n->ends && !n->leaves &&
            pthread_cond_timedwait(&n->kept, &n->lock, &t) == 0)
@@ -267,13 +261,13 @@ void *node_ruler(void *arg)
 {
     struct node *const n = arg;
     struct chord_client *const c = malloc(sizeof *c);
-    uint64_t looked = runtime_now(), leaving = 0;
+    uint64_t looked = clock_ms(), leaving = 0;
     bool said = false, left = false;
     if (!c)
         return NULL;
     node_client(n, c);
     do {
-        const uint64_t now = runtime_now();
+        const uint64_t now = clock_ms();
         if (is_leaving(n)) {
             leaving = leaving ? leaving : now;
             left =

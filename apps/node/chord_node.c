@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "wire/serving.h"
 #include "report/say.h"
 
@@ -151,9 +152,9 @@ static void node_news(struct chord *m, enum chord_news what)
     if (what == CHORD_ALONE) {
         warn("nobody in the list of successors answers: joining again");
         if (!m->nseen && n->spec.nentries)
-            chord_join(m, an_entry(n), runtime_now());
+            chord_join(m, an_entry(n), clock_ms());
         else if (!m->nseen)
-            chord_alone(m, runtime_now());
+            chord_alone(m, clock_ms());
     }
     show_views(n);
     poke_keeper(n);
@@ -262,7 +263,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
     n->head = *f;
     n->answered = false;
     m.request = f->request ? f->request : 1;
-    chord_receive(at, from, &m, runtime_now());
+    chord_receive(at, from, &m, clock_ms());
     if (!n->answered) {
         blob_start(&n->blob);
         runtime_answer(n->runtime, line, f, 0, &n->blob);
@@ -272,7 +273,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
 /* Services whose tags this member owns, or keeps for a neighbour. */
 static void answer_service(struct node *n, uint64_t line, const struct frame *f)
 {
-    const uint64_t now = runtime_now();
+    const uint64_t now = clock_ms();
     const char *why;
     services_expire(&n->services, now);
     const enum frame_error error =
@@ -351,11 +352,11 @@ static void on_answer(void *ctx, uint64_t tag, const struct frame *f)
         return; /* of a notification */
     tidy_book(n);
     if (!f || !wire_get_answer(f, &n->book, &m)) {
-        chord_silent(at, request, runtime_now());
+        chord_silent(at, request, clock_ms());
     } else {
         m.request = request;
         chord_receive(at, (struct chord_peer){ d ? d->id : 0, d ? whom : 0 },
-                      &m, runtime_now());
+                      &m, clock_ms());
     }
     show_views(n);
 }
@@ -373,7 +374,7 @@ static void on_timer(void *ctx, uint64_t data)
     }
     if (t == CHORD_TIMER_JOIN && m->phase == CHORD_JOINING && n->spec.nentries)
         m->join_via = an_entry(n);
-    chord_tick(m, t, runtime_now());
+    chord_tick(m, t, clock_ms());
     show_views(n);
 }
 
@@ -402,7 +403,7 @@ static void on_wake(void *ctx)
     }
     if (gone) {
         for (unsigned v = 0; v < n->spec.vnodes; v++)
-            chord_leave(&n->members[v], runtime_now());
+            chord_leave(&n->members[v], clock_ms());
         show_views(n);
         runtime_after(n->runtime, 300, CHORD_NTIMERS);
     }
@@ -468,7 +469,7 @@ static void *back_worker(void *node)
 
 static void node_start_members(struct node *n)
 {
-    const uint64_t now = runtime_now();
+    const uint64_t now = clock_ms();
     for (unsigned v = 0; v < n->spec.vnodes; v++) {
         const struct descriptor d = { descriptor_id(&n->address, v),
                                       (uint16_t)v, n->address, n->incarnation };
@@ -569,8 +570,8 @@ int node_run(const struct node_spec *spec)
     pthread_cond_init(&n->kept, &steady);
     pthread_condattr_destroy(&steady);
     n->incarnation = serving_life();
-    n->reclaimed_at = runtime_now();
-    const int listener = runtime_listen(spec->listen, &n->address);
+    n->reclaimed_at = clock_ms();
+    const int listener = address_listen(spec->listen, &n->address);
     n->store = listener >= 0 && n->walks ? store_open(spec->folder) : NULL;
     const struct runtime_spec how = {
         .listener = listener,

@@ -28,6 +28,8 @@
 #include <bloomery.h>
 
 #include "apps/node/chord_node.h"
+#include "base/clock.h"
+#include "base/grow.h"
 
 #define USES_MOST ((size_t)7 << 20) /* bytes of a filter */
 #define USES_RATE 0.01
@@ -176,14 +178,8 @@ static bool is_used(const struct reclaiming *r, const unsigned char *digest)
 static bool note_unused(struct node *n, size_t *room,
                         const unsigned char *digest)
 {
-    if (n->nunused == *room) {
-        const size_t more = 2 * *room + 256;
-        unsigned char *const at = realloc(n->unused, more * STORE_DIGEST);
-        if (!at)
-            return false;
-        n->unused = at;
-        *room = more;
-    }
+    if (!grow_to(&n->unused, room, n->nunused + 1, STORE_DIGEST))
+        return false;
     memcpy(n->unused + n->nunused++ * STORE_DIGEST, digest, STORE_DIGEST);
     return true;
 }
@@ -254,7 +250,7 @@ static bool drop_there(struct reclaiming *r, struct chord_peer p,
 void node_serve_unused(struct node *n, struct body *b, struct done *d)
 {
     const unsigned char *const digest = body_bytes(b, STORE_DIGEST);
-    const uint64_t now = runtime_now();
+    const uint64_t now = clock_ms();
     struct stored r;
     d->error = FRAME_WRONG;
     d->text = "a block that is none";
@@ -305,7 +301,7 @@ static void drop_unused(struct reclaiming *r, uint64_t before)
 
 void node_reclaim(struct node *n, struct chord_client *c)
 {
-    const uint64_t now = runtime_now(), age = n->spec.reclaim;
+    const uint64_t now = clock_ms(), age = n->spec.reclaim;
     struct reclaiming *const r = calloc(1, sizeof *r);
     if (r && now > age && names_state(&n->names).ready &&
         names_roster(&n->names, &r->roster)) {

@@ -10,76 +10,8 @@
 #include "apps/node/chord_node.h"
 #include "report/say.h"
 
-#define MOST_LISTED CHORD_MOST_SUCC
-
-struct status_member {
-    char id[20], pred[20];
-    const char *phase;
-    bool uncertain;
-    const char *succ[MOST_LISTED + 1];
-    char texts[MOST_LISTED][ADDRESS_TEXT];
-    uint64_t fingers; /* different ones */
-};
-
-static const struct field member_fields[] = {
-    FIELD(struct status_member, id, NONE, "its place on the ring"),
-    FIELD(struct status_member, phase, NONE,
-          "\"out\", \"joining\", \"in\" or \"left\""),
-    NAMED(struct status_member, "predecessor", pred, NONE,
-          "the member before it: it owns what lies between"),
-    FIELD(struct status_member, uncertain, NONE,
-          "whether that one did not answer lately"),
-    WORDS(struct status_member, "successors", succ, NONE,
-          "addresses of the members behind it, in order"),
-    FIELD(struct status_member, fingers, NONE,
-          "different members that its fingers name"),
-    { 0 },
-};
-
-struct node_status {
-    char address[ADDRESS_TEXT];
-    uint64_t records, bytes, files, tombstones, exchanges, fetched, sent,
-        dropped, connections, asked, silent, refused, bytes_in, bytes_out, bad,
-        epoch, voters, voter, ready, damaged, scrubbed, reclaimed;
-    struct status_member *members;
-    size_t nmembers;
-};
-
-const struct field node_status_fields[] = {
-    FIELD(struct node_status, address, NONE, "where it listens"),
-    FIELD(struct node_status, records, NONE, "blocks, manifests, tombstones"),
-    FIELD(struct node_status, bytes, BYTES, "of these"),
-    FIELD(struct node_status, files, NONE, "manifests among them"),
-    FIELD(struct node_status, tombstones, NONE, "of files that were removed"),
-    FIELD(struct node_status, exchanges, NONE, "comparisons with others"),
-    FIELD(struct node_status, fetched, NONE, "records that it lacked"),
-    FIELD(struct node_status, sent, NONE, "records that others lacked"),
-    FIELD(struct node_status, dropped, NONE, "records that others keep now"),
-    FIELD(struct node_status, connections, NONE, "open now"),
-    FIELD(struct node_status, asked, NONE, "questions to others"),
-    FIELD(struct node_status, silent, NONE, "of them without an answer"),
-    FIELD(struct node_status, refused, NONE, "questions that it refused"),
-    FIELD(struct node_status, bytes_in, BYTES, "received"),
-    FIELD(struct node_status, bytes_out, BYTES, "sent"),
-    FIELD(struct node_status, bad, NONE, "connections cut for what they said"),
-    FIELD(struct node_status, epoch, NONE,
-          "number of the roster of those who keep names"),
-    FIELD(struct node_status, voters, NONE, "processes of that roster"),
-    FIELD(struct node_status, voter, NONE, "1: this process is one of them"),
-    FIELD(struct node_status, ready, NONE,
-          "1: it has all names that it has to keep, and answers for them"),
-    FIELD(struct node_status, damaged, NONE,
-          "records that wait for another copy"),
-    FIELD(struct node_status, scrubbed, NONE,
-          "records that were read to see whether they can be"),
-    FIELD(struct node_status, reclaimed, NONE,
-          "blocks that no file used any more"),
-    LIST(struct node_status, "members", members, nmembers, AT, member_fields,
-         "its virtual nodes"),
-    { 0 },
-};
-
-/* ------------------------------------------------------------------- status */
+/* --------------------------------------------------------------------- status
+ */
 
 /* The id of a descriptor; its address goes to text. */
 static uint64_t take_peer(struct body *b, char text[ADDRESS_TEXT])
@@ -112,7 +44,7 @@ static void take_member(struct body *b, unsigned r, struct status_member *m,
              (unsigned long long)take_peer(b, address));
     snprintf(m->pred, sizeof m->pred, "%016llx",
              (unsigned long long)take_peer(b, unused));
-    for (unsigned i = 0; i < r && i < MOST_LISTED; i++) {
+    for (unsigned i = 0; i < r && i < CHORD_MOST_SUCC; i++) {
         take_peer(b, m->texts[i]);
         m->succ[i] = m->texts[i];
     }
@@ -193,8 +125,8 @@ int ring_node_status(const struct node_args *args, const struct list *operands)
         const unsigned v = (unsigned)body_number(&b, 1);
         const unsigned r = (unsigned)body_number(&b, 1);
         s.members = v <= NODE_VNODES ? calloc(v + 1, sizeof *s.members) : NULL;
-        for (unsigned i = 0; s.members && i < v && r <= MOST_LISTED && !b.bad;
-             i++)
+        for (unsigned i = 0;
+             s.members && i < v && r <= CHORD_MOST_SUCC && !b.bad; i++)
             take_member(&b, r, &s.members[s.nmembers++], s.address);
         if (b.bad || !s.members || !s.nmembers) {
             fail("%s: an answer that is none", operands->at[0]);
@@ -223,7 +155,7 @@ int ring_node_leave(const struct node_args *args, const struct list *operands)
 int ring_node_key(const struct node_args *args, const struct list *operands)
 {
     (void)args;
-    return secure_make(operands->at[0]) ? YES : TROUBLE;
+    return shared_make(operands->at[0]) ? YES : TROUBLE;
 }
 
 /* "30d", "12h", "90" seconds; NULL: 30 days. */

@@ -23,6 +23,8 @@
 #include "chord/chord.h"
 #include "apps/node/names.h"
 #include "chord/chord_record.h"
+#include "base/grow.h"
+#include "base/random.h"
 
 /* ------------------------------------------------------------------ reports */
 
@@ -105,15 +107,8 @@ static const struct report *report_of(struct syncing *s,
     for (size_t i = 0; i < s->nreports; i++)
         if (s->reports[i].who == e->who)
             return &s->reports[i];
-    if (s->nreports == s->room) {
-        const size_t room = 2 * s->room + 16;
-        struct report *const more =
-            realloc(s->reports, room * sizeof *s->reports);
-        if (!more)
-            return NULL;
-        s->reports = more;
-        s->room = room;
-    }
+    if (!GROW(&s->reports, &s->room, s->nreports + 1))
+        return NULL;
     struct report *const r = &s->reports[s->nreports++];
     *r = (struct report){ .who = e->who };
     ask_report(s, e, r);
@@ -445,14 +440,6 @@ void names_sync(struct names *m, void *by)
 
 /* -------------------------------------------------------------------- ticks */
 
-static uint64_t tick_random(struct names *m)
-{
-    uint64_t x = m->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* Ask a process whether it lives. Its epoch, 0: silence. */
 static uint64_t ping(struct names *m, void *by, const struct roster_entry *e,
                      uint64_t epoch, bool *ready, bool *other)
@@ -506,7 +493,7 @@ static void ping_some(struct names *m, void *by, const struct roster *r,
         h->silent = false;
         if (r->at[i].who == m->self.who ||
             (r->n > NAMES_PINGS && !h->since &&
-             tick_random(m) % r->n >= NAMES_PINGS))
+             random_next(&m->random) % r->n >= NAMES_PINGS))
             continue;
         const uint64_t epoch = ping(m, by, &r->at[i], r->epoch, &ready, &other);
         if (epoch)
@@ -552,7 +539,7 @@ static bool wanted_next(struct names *m, const struct roster *r, uint64_t now,
     }
     /* Usually one of them proposes; the others do if that one fails. */
     const bool turn = first < r->n && r->at[first].who == m->self.who;
-    const bool now_anyway = tick_random(m) % (2 * r->n) == 0;
+    const bool now_anyway = random_next(&m->random) % (2 * r->n) == 0;
     pthread_mutex_lock(&m->wants);
     m->alone = alone;
     bool asked = m->ncoming || m->ngoing;
@@ -602,7 +589,7 @@ static void come_in(struct names *m, void *by, const struct roster *r,
     /* Through those of the roster that it knows, and those it was told. */
     const size_t n = nentries + r->n;
     for (unsigned tries = 0; n && tries < 3; tries++) {
-        const size_t i = (size_t)(tick_random(m) % n);
+        const size_t i = (size_t)(random_next(&m->random) % n);
         const struct address *const at =
             i < nentries ? &entries[i] : &r->at[i - nentries].address;
         if (address_equal(at, &m->self.address))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "chord/chord_wire.h"
+#include "base/search.h"
 
 unsigned roster_find(const struct roster *r, uint64_t who)
 {
@@ -89,14 +90,8 @@ void roster_places_free(struct roster_ring *ring)
 size_t roster_holders(const struct roster_ring *ring, uint64_t id,
                       size_t copies, unsigned *out)
 {
-    size_t low = 0, high = ring->n, found = 0;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (ring->at[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low, found = 0;
+    LOWER_BOUND(low, ring->n, ring->at[low].id < id);
     for (size_t i = 0; i < ring->n && found < copies; i++) {
         const unsigned p = ring->at[(low + i) % ring->n].process;
         bool known = false;

@@ -9,7 +9,6 @@
  * A page that was damaged, and knows its checksum, is refused: a filter with
  * wrong values makes others skip rows that are there.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,20 +16,6 @@
 
 #include "apps/parquet/column_chunk.h"
 #include "base/byte_order.h"
-
-bool parquet_fail(struct parquet_error *e, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(e->text, sizeof e->text, format, ap);
-    va_end(ap);
-    return false;
-}
-
-bool parquet_fail_library(struct parquet_error *e)
-{
-    return parquet_fail(e, "%s", bly_error());
-}
 
 unsigned char *buffer_need(struct buffer *b, size_t n)
 {

@@ -5,7 +5,8 @@
  *     column_levels   how many of its values are no nulls
  *     column_values   the values themselves, into the filter of their chunk
  *     column_chunk    page by page, the filter of a chunk
- *     parquet_add     chunk by chunk, then the file again with the filters
+ *     parquet_add     chunk by chunk, the filters of a column
+ *     parquet_mapped  the file, read, and written again with the filters
  *
  * What lies where in a file, and what a filter is, is the library's.
  */
@@ -25,6 +26,11 @@ parquet_fail(struct parquet_error *e, const char *format, ...);
 
 /* The same from bly_error(). */
 bool parquet_fail_library(struct parquet_error *e);
+
+/* What looks damaged, or cannot be copied, may be a file that was changed
+ * meanwhile; then that is what is reported. */
+struct parquet_file;
+bool parquet_blame(const struct parquet_file *f, struct parquet_error *e);
 
 /* Memory that is used again and again, and grows. */
 struct buffer {

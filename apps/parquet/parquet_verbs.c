@@ -1,8 +1,7 @@
 /*
- * parquet_verbs.c - filters in Parquet files: info, has and add
+ * parquet_verbs.c - filters in Parquet files: info and has
  *
- * Reading columns and writing files is parquet_add.c, asking filters the
- * library; here are the lines that people read.
+ * Asking filters is the library's work; here are the lines that people read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +17,7 @@
 #include "report/say.h"
 #include "report/show.h"
 
-/* Open the file in path. False, with the reason printed, if that fails. */
-static bool file_open(struct parquet_file *f, const char *path)
+bool parquet_open(struct parquet_file *f, const char *path)
 {
     struct parquet_error error;
     if (is_dash(path)) {
@@ -42,7 +40,7 @@ int parquet_verb_info(const struct parquet_args *args,
     int status = YES;
     for (size_t i = 0; i < operands->n && status == YES; i++) {
         struct parquet_file f;
-        if (!file_open(&f, operands->at[i]))
+        if (!parquet_open(&f, operands->at[i]))
             return TROUBLE;
         if (i && !args->json)
             putchar('\n');
@@ -143,173 +141,10 @@ int parquet_verb_has(const struct parquet_args *args,
     if (!keys_input(&keys, operands, &in))
         return TROUBLE;
     int status = TROUBLE;
-    if (file_open(&file, operands->at[0])) {
+    if (parquet_open(&file, operands->at[0])) {
         status = has_file(args, &file, &in);
         parquet_file_close(&file);
     }
     input_close(&in);
-    return status;
-}
-
-/* -------------------------------------------------------------------- add */
-
-/* What a column's filters came to. */
-struct added {
-    const char *name;
-    uint64_t nbytes;
-    double values, worst;
-};
-
-static const struct field added_fields[] = {
-    NAMED(struct added, "column", name, NONE, "the column"),
-    NAMED(struct added, "bytes", nbytes, BYTES, "size of its filters"),
-    NAMED(struct added, "values_estimate", values, ESTIMATE | MAYBE,
-          "different values in each row group, summed"),
-    NAMED(struct added, "fpr", worst, RATE | MAYBE,
-          "false positives, where there are most"),
-    { 0 },
-};
-
-struct adding {
-    const char *output;
-    uint64_t groups;
-    const struct added *columns;
-    size_t n;
-};
-
-const struct field parquet_adding_fields[] = {
-    FIELD(struct adding, output, NONE, "the file that was written"),
-    NAMED(struct adding, "row_groups", groups, NONE, "its groups of rows"),
-    LIST(struct adding, "columns", columns, n, AT, added_fields,
-         "the columns that got filters"),
-    { 0 },
-};
-
-static void add_report(FILE *to, const struct added *a, size_t n,
-                       size_t ngroups)
-{
-    for (size_t i = 0; i < n; i++) {
-        fprintf(to, "%s: %zu filter%s, ", show_name(a[i].name), ngroups,
-                ngroups == 1 ? "" : "s");
-        report_text(
-            to, added_fields, &a[i],
-            ngroups == 1
-                ? "{bytes} for {values_estimate} values, rate {fpr}\n"
-                : "{bytes} for {values_estimate} values, rate {fpr} at most\n");
-    }
-}
-
-/* May the column get filters? Says why not. */
-static bool add_may(const struct parquet_args *args,
-                    const struct parquet_file *file, size_t column,
-                    size_t ngroups)
-{
-    bly_parquet_column c;
-    bly_parquet_column_at(file->p, column, &c);
-    for (size_t g = 0; g < ngroups && !args->replace; g++) {
-        bly_parquet_chunk chunk;
-        bly_parquet_chunk_at(file->p, g, column, &chunk);
-        if (chunk.filter_at == 0)
-            continue;
-        fail("%s: column %s has filters; --replace makes new ones", file->path,
-             c.name);
-        return false;
-    }
-    return true;
-}
-
-static int add_column(const struct parquet_args *args,
-                      struct parquet_file *file, const char *name,
-                      size_t ngroups, struct added *a)
-{
-    struct parquet_error error;
-    size_t column;
-    if (bly_parquet_column_named(file->p, name, &column))
-        return fail("%s: %s", file->path, bly_error());
-    if (!add_may(args, file, column, ngroups))
-        return TROUBLE;
-    bly_parquet_filter *const made = calloc(ngroups + 1, sizeof *made);
-    if (!made)
-        return fail("out of memory");
-    int status = YES;
-    const double fpr = args->fpr > 0 ? args->fpr : 0.01;
-    progress_start(false);
-    progress_unit("values");
-    if (!parquet_add(file, column, fpr, made, &error))
-        status = fail("%s: %s", file->path, error.text);
-    progress_clear();
-    *a = (struct added){ .name = name };
-    for (size_t g = 0; g < ngroups; g++) {
-        a->nbytes += made[g].nbytes;
-        a->values += made[g].values;
-        a->worst = made[g].fpr > a->worst ? made[g].fpr : a->worst;
-    }
-    free(made);
-    return status;
-}
-
-static int add_write(const char *output, const struct parquet_file *file)
-{
-    struct parquet_error error;
-    int err = 0;
-    const bool ok = is_dash(output)
-                        ? parquet_put(file, put_stdout, &err, &error)
-                        : parquet_save(file, output, &error);
-    if (ok)
-        return YES;
-    /* EFAULT: what was to be written is not there any more. */
-    return err && err != EFAULT ? fail_path("standard output", err)
-                                : fail("%s", error.text);
-}
-
-static int add_file(const struct parquet_args *args, struct parquet_file *file)
-{
-    const struct list *const names = &args->columns;
-    bly_parquet_shape shape;
-    bly_parquet_stat(file->p, &shape);
-    struct added *const a = calloc(names->n, sizeof *a);
-    int status = a ? YES : fail("out of memory");
-    FILE *const to = report_to(args->output);
-    for (size_t i = 0; i < names->n && status == YES; i++) {
-        for (size_t k = 0; k < i && status == YES; k++)
-            if (strcmp(names->at[i], names->at[k]) == 0)
-                status = fail("--column %s is given twice", names->at[i]);
-        if (status == YES)
-            status = add_column(args, file, names->at[i], shape.ngroups, &a[i]);
-    }
-    if (status == YES)
-        status = add_write(args->output, file);
-    if (status == YES && args->json && !quiet)
-        report(stdout, true, parquet_adding_fields,
-               &(struct adding){ args->output, shape.ngroups, a, names->n },
-               NULL);
-    else if (status == YES && !quiet)
-        add_report(to, a, names->n, shape.ngroups);
-    free(a);
-    return status;
-}
-
-int parquet_verb_add(const struct parquet_args *args,
-                     const struct list *operands)
-{
-    const char *const path = operands->at[0];
-    struct parquet_file file;
-    if (operands->n > 1)
-        return fail("add takes one file; columns are named with --column");
-    if (!args->output)
-        return fail("nothing says where to write; usage: bloomery parquet add "
-                    "FILE -o OUT --column C");
-    if (args->columns.n == 0)
-        return fail("no column is given; usage: bloomery parquet add FILE -o "
-                    "OUT --column C; bloomery parquet info FILE lists them");
-    if (!output_works(args->output, args->json) ||
-        !output_spares(args->output, &path, 1))
-        return TROUBLE;
-    if (!file_open(&file, path))
-        return TROUBLE;
-    file.progress = progress_at;
-    file.wait = wait_for_lock;
-    const int status = add_file(args, &file);
-    parquet_file_close(&file);
     return status;
 }

@@ -24,7 +24,27 @@ int parquet_verb_has(const struct parquet_args *args,
                      const struct list *operands);
 int parquet_verb_add(const struct parquet_args *args,
                      const struct list *operands);
-extern const struct field parquet_found_fields[], parquet_adding_fields[];
+
+/* Open the file in path. False, with the reason printed, if that fails. */
+bool parquet_open(struct parquet_file *f, const char *path);
+
+/* What a column's filters came to. */
+struct parquet_added {
+    const char *name;
+    uint64_t nbytes;
+    double values, worst;
+    bool kept; /* it has filters, and they were left alone */
+};
+
+struct parquet_adding {
+    const char *output;
+    uint64_t groups;
+    const struct parquet_added *columns;
+    size_t n;
+};
+
+extern const struct field parquet_found_fields[], parquet_added_fields[],
+    parquet_adding_fields[];
 
 /* Print what a file has in columns and filters. */
 extern const struct field parquet_info_fields[];

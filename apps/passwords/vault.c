@@ -16,6 +16,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "io/unpack.h"
 #include "report/say.h"
 
@@ -159,8 +160,7 @@ static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 static void end_with_echo(int number)
 {
     tcsetattr(shown_fd, TCSANOW, &shown);
-    signal(number, SIG_DFL);
-    raise(number);
+    signals_die(number);
 }
 
 void echo_off(int fd)
@@ -168,10 +168,9 @@ void echo_off(int fd)
     if (tcgetattr(fd, &shown) != 0)
         return;
     shown_fd = fd;
-    struct sigaction old, new = { .sa_handler = end_with_echo };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(ends[i], &new, NULL);
+        if (signals_heeded(ends[i]))
+            signals_on(ends[i], end_with_echo);
     struct termios hidden = shown;
     hidden.c_lflag &= ~(tcflag_t)ECHO;
     hidden.c_lflag |= ECHONL;

@@ -27,11 +27,6 @@ const char *lane_error(const redisContext *c);
 void lane_explain(const struct redis_login *login, const char *key,
                   const char *text, char *why, size_t nwhy);
 
-/* The password in a file: its first line. NULL, with the reason printed, if
- * there is none. To be wiped by password_wipe(). */
-const char *password_read(const char *path);
-void password_wipe(void);
-
 /* --------------------------------------------------- in redis_slots.c */
 
 /* The place of a server, which is added if it is new; NO_NODE: no memory. */

@@ -27,6 +27,11 @@ struct redis_args {
     bool cluster, replace, invert, count, json;
 };
 
+/* The password in a file: its first line. NULL, with the reason printed, if
+ * there is none. To be wiped by password_wipe(). */
+const char *password_read(const char *path);
+void password_wipe(void);
+
 /* A verb: `bloomery redis VERB OPERANDS`. Operands are those behind the verb,
  * as many as it wants at least. */
 typedef int redis_verb(const struct redis_args *args, struct list *operands);

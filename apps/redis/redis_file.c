@@ -188,7 +188,8 @@ static bly_filter *fetch_filter(struct router *r, const char *key, bool *torn)
     progress_clear();
     if (g.reply)
         freeReplyObject(g.reply);
-    *torn = st && !g.lost && st == BLY_EFORMAT;
+    *torn = g.lost ? strstr(r->why, "the filter has changed") != NULL
+                   : st == BLY_EFORMAT;
     if (st && !g.lost)
         snprintf(r->why, sizeof r->why, "%s: %s", key, bly_error());
     return f;

@@ -17,6 +17,7 @@
 
 #include "apps/redis/shards.h"
 #include "apps/redis/upload.h"
+#include "base/grow.h"
 #include "report/say.h"
 
 #define COMMAND_KEYS 512
@@ -25,7 +26,7 @@
 struct shard_keys {
     bly_bytes *keys;
     unsigned char *answers;
-    size_t n, room;
+    size_t n, room, room_answers;
     size_t next; /* the answer to be taken next */
 };
 
@@ -58,17 +59,9 @@ static bool asking_fail(struct asking *a)
 
 static bool shard_keys_put(struct shard_keys *k, const bly_bytes *key)
 {
-    if (k->n == k->room) {
-        const size_t room = k->room ? k->room * 2 : 64;
-        bly_bytes *const keys = realloc(k->keys, room * sizeof *keys);
-        if (keys)
-            k->keys = keys;
-        unsigned char *const answers = keys ? realloc(k->answers, room) : NULL;
-        if (!answers)
-            return false;
-        k->answers = answers;
-        k->room = room;
-    }
+    if (!GROW(&k->keys, &k->room, k->n + 1) ||
+        !GROW(&k->answers, &k->room_answers, k->n + 1))
+        return false;
     k->keys[k->n++] = *key;
     return true;
 }
@@ -78,14 +71,8 @@ static bool send_keys(struct asking *a, size_t shard, size_t from, size_t n)
 {
     const char *words[COMMAND_KEYS + 4];
     size_t lens[COMMAND_KEYS + 4], nwords = 2;
-    if (a->nsent == a->room) {
-        const size_t room = a->room ? a->room * 2 : 64;
-        struct sent *const more = realloc(a->sent, room * sizeof *more);
-        if (!more)
-            return asking_fail(a);
-        a->sent = more;
-        a->room = room;
-    }
+    if (!GROW(&a->sent, &a->room, a->nsent + 1))
+        return asking_fail(a);
     words[0] = a->verb;
     lens[0] = strlen(a->verb);
     words[1] = a->shards.at[shard].key;

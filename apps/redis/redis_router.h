@@ -30,7 +30,7 @@ struct redis_node {
 struct router {
     const struct redis_login *login;
     struct redis_node *nodes;
-    size_t nnodes;
+    size_t nnodes, room;
     bool clustered;
     unsigned nlearned;     /* how often the map was asked for */
     uint16_t owner[SLOTS]; /* the place of the node that has a slot; NO_NODE:

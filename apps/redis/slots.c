@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "apps/redis/lane.h"
+#include "base/grow.h"
 
 unsigned key_slot(const void *key, size_t len)
 {
@@ -54,13 +55,10 @@ uint16_t node_place(struct router *r, const char *host, int port)
             return (uint16_t)i;
     if (r->nnodes >= NO_NODE || strlen(host) >= sizeof r->nodes->host)
         return NO_NODE;
-    struct redis_node *const more =
-        realloc(r->nodes, (r->nnodes + 1) * sizeof *more);
-    if (!more)
+    if (!GROW(&r->nodes, &r->room, r->nnodes + 1))
         return NO_NODE;
-    r->nodes = more;
-    more[r->nnodes] = (struct redis_node){ .port = port };
-    memcpy(more[r->nnodes].host, host, strlen(host) + 1);
+    r->nodes[r->nnodes] = (struct redis_node){ .port = port };
+    memcpy(r->nodes[r->nnodes].host, host, strlen(host) + 1);
     return (uint16_t)r->nnodes++;
 }
 

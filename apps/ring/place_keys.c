@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/ring/placing.h"
+#include "base/grow.h"
 #include "io/keys.h"
 #include "report/say.h"
 
@@ -24,16 +25,9 @@ static bly_status gather_batch(struct job *job, struct batch *b)
     struct gathered *const g = job->ctx;
     bly_status st = BLY_OK;
     pthread_mutex_lock(&g->lock);
-    if (g->n + b->n > g->room) {
-        const size_t room = 2 * (g->n + b->n);
-        uint64_t *const more = realloc(g->hashes, room * sizeof *more);
-        if (more) {
-            g->hashes = more;
-            g->room = room;
-        } else {
-            b->why = "no memory for the hashes of keys";
-            st = BLY_ENOMEM;
-        }
+    if (!GROW(&g->hashes, &g->room, g->n + b->n)) {
+        b->why = "no memory for the hashes of keys";
+        st = BLY_ENOMEM;
     }
     if (!st) {
         memcpy(g->hashes + g->n, b->hashes, b->n * sizeof *b->hashes);

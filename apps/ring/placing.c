@@ -7,7 +7,7 @@
  * order. The bounded rule is told every key, so that its time is that of
  * counting too.
  */
-#define _GNU_SOURCE /* clock_gettime */
+#define _GNU_SOURCE
 #include "apps/ring/placing.h"
 
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "report/say.h"
 
 const struct field placed_fields[] = {
@@ -47,13 +48,6 @@ bly_bytes *placing_names(size_t n)
         names[i] =
             (bly_bytes){ text, (size_t)snprintf(text, LONGEST, "node%zu", i) };
     return names;
-}
-
-static double placing_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
 /* A rule with n members from number `first` on. */
@@ -143,9 +137,9 @@ bool placing_measure(const struct placing *how, const char *rule,
         ok = placing_make(how, rule, points, 0, how->n, &p);
         if (!ok)
             break;
-        const double start = placing_clock();
+        const double start = clock_ns();
         place_keys(how, p, how->n, before);
-        const double ns = (placing_clock() - start) / (double)how->nkeys;
+        const double ns = (clock_ns() - start) / (double)how->nkeys;
         out->nanoseconds = i && out->nanoseconds < ns ? out->nanoseconds : ns;
         out->bytes = p ? bly_place_bytes(p) : 0;
         bly_place_free(p);

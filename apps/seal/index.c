@@ -25,6 +25,7 @@
 
 #include "apps/seal/seal.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -65,13 +66,8 @@ void index_free(struct sealed_index *x)
 
 bool index_put(struct sealed_index *x, const struct entry *e)
 {
-    if ((x->n & (x->n - 1)) == 0) {
-        struct entry *const more =
-            realloc(x->entries, (x->n ? 2 * x->n : 1) * sizeof *more);
-        if (!more)
-            return false;
-        x->entries = more;
-    }
+    if (!GROW(&x->entries, &x->room, x->n + 1))
+        return false;
     x->entries[x->n++] = *e;
     return true;
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "apps/seal/seal.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "io/new_file.h"
 #include "report/out.h"
@@ -279,14 +280,8 @@ struct wants {
 
 static bool wants_put(struct wants *all, const struct wanted *w)
 {
-    if (all->n == all->room) {
-        const size_t room = all->room ? 2 * all->room : 16;
-        struct wanted *const more = realloc(all->at, room * sizeof *more);
-        if (!more)
-            return !fail("out of memory");
-        all->at = more;
-        all->room = room;
-    }
+    if (!GROW(&all->at, &all->room, all->n + 1))
+        return !fail("out of memory");
     all->at[all->n++] = *w;
     return true;
 }

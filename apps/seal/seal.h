@@ -16,14 +16,11 @@
 
 #include "apps/seal/seal_args.h"
 #include "apps/seal/zindex.h"
+#include "base/lookup.h"
 #include "io/input.h"
-#include "io/late_sodium.h"
 #include "io/text_words.h"
 #include "report/words.h"
-
-typedef int seal_verb(const struct seal_args *args,
-                      const struct list *operands);
-seal_verb seal_init, seal_add, seal_trapdoor, seal_search, seal_open;
+#include "wire/secure.h"
 
 /* Make a folder for its owner alone, unless something has that name; it lasts.
  * False, with the reason printed. */
@@ -50,10 +47,20 @@ void keys_close(struct seal_keys *k);
 
 /* -------------------------------------------------------------------- words */
 
+/* The PRF of archives, BLAKE2b with a key; the trapdoor of a word by it, with a
+ * secret of TRAPDOOR_BYTES. */
+zindex_prf seal_prf;
+void seal_trapdoor_of(const unsigned char *secret, const void *word, size_t len,
+                      unsigned char out[TRAPDOOR_BYTES]);
+
+/* Add n words that nobody can ask for to a filter. */
+void seal_blind(unsigned char *bits, uint64_t m, unsigned r, uint64_t n);
+
 /* A set of words, by 64 bits of their trapdoors. */
 struct word_set {
-    uint64_t *slots;
+    uint64_t *at;
     size_t n, room;
+    struct lookup by_word;
 };
 bool word_set_add(struct word_set *s, uint64_t x,
                   bool *fresh); /* false: memory */
@@ -104,7 +111,7 @@ struct sealed_index {
     unsigned r;
     double fpr;
     struct entry *entries;
-    size_t n;
+    size_t n, room;
 };
 
 /* Read the index of an archive; *found is false, and it is empty, where there

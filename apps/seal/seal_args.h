@@ -6,6 +6,7 @@
 #define BLY_SEAL_ARGS_H
 
 #include "report/fields.h"
+#include "report/words.h"
 
 struct seal_args {
     const char *key, *output, *word;
@@ -30,6 +31,10 @@ struct opened_report {
     uint64_t bytes;
     bool older;
 };
+
+typedef int seal_verb(const struct seal_args *args,
+                      const struct list *operands);
+seal_verb seal_init, seal_add, seal_trapdoor, seal_search, seal_open;
 
 extern const struct field sealed_fields[], searched_fields[], opened_fields[];
 

@@ -40,7 +40,7 @@ bool keys_open(const char *path, struct seal_keys *k)
         fail("-K KEY is missing: the key file, which bloomery seal init makes");
         return false;
     }
-    if (!sodium_begin())
+    if (!secure_begin())
         return false;
     bool open_to_all;
     const int fd = secret_open(path, &open_to_all);

@@ -27,7 +27,7 @@ int seal_init(const struct seal_args *args, const struct list *operands)
         return fail("init takes no operands; usage: bloomery seal init -o KEY");
     if (!args->output)
         return fail("-o KEY is missing: where to write the new key");
-    if (!sodium_begin() || !keys_make(args->output))
+    if (!secure_begin() || !keys_make(args->output))
         return TROUBLE;
     note("%s: keep a copy of it where nobody else gets at it; without it "
          "nothing that is sealed can be opened",
@@ -223,7 +223,7 @@ int seal_trapdoor(const struct seal_args *args, const struct list *operands)
             break;
         }
         memcpy(out, k.id, KEY_ID_BYTES);
-        zindex_trapdoor(k.words, word.ptr, word.len, out + KEY_ID_BYTES);
+        seal_trapdoor_of(k.words, word.ptr, word.len, out + KEY_ID_BYTES);
         char digits[2 * TRAPDOOR_ALL];
         hex_put(out, sizeof out, digits);
         printf("%s%.*s\n", TRAPDOOR_MARK, (int)sizeof digits, digits);
@@ -256,7 +256,7 @@ static int search_index(const struct seal_args *args,
     for (size_t i = 0; i < x->n; i++) {
         const struct entry *const e = &x->entries[i];
         size_t has = 0;
-        while (has < n && zindex_has(e->bits, e->m, x->r,
+        while (has < n && zindex_has(e->bits, e->m, x->r, seal_prf,
                                      doors[has] + KEY_ID_BYTES, e->id))
             has++;
         if (has < n)
@@ -278,7 +278,7 @@ int seal_search(const struct seal_args *args, const struct list *operands)
     const size_t n = operands->n - 1;
     struct sealed_index x;
     bool found, ok = true;
-    if (!sodium_begin())
+    if (!secure_begin())
         return TROUBLE;
     unsigned char(*const doors)[TRAPDOOR_ALL] = calloc(n, sizeof *doors);
     if (!doors)

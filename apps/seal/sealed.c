@@ -99,13 +99,14 @@ static bool seal_word(void *ctx, bly_bytes word)
     struct sealing *const s = ctx;
     unsigned char trapdoor[TRAPDOOR_BYTES];
     bool fresh;
-    zindex_trapdoor(s->k->words, word.ptr, word.len, trapdoor);
+    seal_trapdoor_of(s->k->words, word.ptr, word.len, trapdoor);
     if (!word_set_add(&s->words, get_le(trapdoor, 8), &fresh)) {
         snprintf(s->why, sizeof s->why, "out of memory");
         return false;
     }
     if (fresh)
-        zindex_add(s->entry->bits, s->entry->m, s->r, trapdoor, s->entry->id);
+        zindex_add(s->entry->bits, s->entry->m, s->r, seal_prf, trapdoor,
+                   s->entry->id);
     return true;
 }
 
@@ -154,7 +155,8 @@ static bly_status write_sealed(const void *what, bly_put *put, void *ctx)
     put_le(header + 8, SEALED_VERSION, 4);
     memcpy(header + 16, s->k->id, KEY_ID_BYTES);
     memcpy(header + 24, s->entry->id, DOCUMENT_ID_BYTES);
-    stream_seal_begin(&state, header + SEALED_NAMED, s->k->stream);
+    crypto_secretstream_xchacha20poly1305_init_push(
+        &state, header + SEALED_NAMED, s->k->stream);
     bool ok = put(ctx, header, sizeof header);
     for (uint64_t at = 0; at < s->ninside && ok;) {
         const uint64_t left = s->ninside - at;
@@ -163,8 +165,9 @@ static bly_status write_sealed(const void *what, bly_put *put, void *ctx)
             explicit_bzero(plain, sizeof plain);
             return BLY_EIO;
         }
-        stream_seal(&state, sealed, NULL, plain, n, at ? NULL : header,
-                    at ? 0 : SEALED_NAMED, at + n == s->ninside ? TAG_LAST : 0);
+        crypto_secretstream_xchacha20poly1305_push(
+            &state, sealed, NULL, plain, n, at ? NULL : header,
+            at ? 0 : SEALED_NAMED, at + n == s->ninside ? TAG_LAST : 0);
         ok = put(ctx, sealed, n + PIECE_MORE);
         at += n;
     }
@@ -202,7 +205,7 @@ static bool seal_fd(struct sealing *s, const char *folder)
     if (ok && read(s->fd, &more, 1) != 0)
         ok = !fail("%s: it became longer while it was read", s->path);
     if (ok && nwords > s->words.n)
-        zindex_blind(s->entry->bits, s->entry->m, s->r, nwords - s->words.n);
+        seal_blind(s->entry->bits, s->entry->m, s->r, nwords - s->words.n);
     if (!ok)
         unlink(to);
     free(to);
@@ -326,15 +329,16 @@ static bool open_fd(const struct seal_keys *k, int fd, const char *path,
         return !fail("%s: sealed with another key", path);
     if (memcmp(header + 24, id, DOCUMENT_ID_BYTES) != 0)
         return !fail("%s: another document than its name says", path);
-    bool ok = stream_open_begin(&state, header + SEALED_NAMED, k->stream) == 0;
+    bool ok = crypto_secretstream_xchacha20poly1305_init_pull(
+                  &state, header + SEALED_NAMED, k->stream) == 0;
     unsigned char tag = 0;
     for (bool first = true; ok && tag != TAG_LAST; first = false) {
         const int64_t got = read_all(fd, sealed, sizeof sealed);
         unsigned long long n;
         ok = got > (int64_t)PIECE_MORE &&
-             stream_open(&state, plain, &n, &tag, sealed,
-                         (unsigned long long)got, first ? header : NULL,
-                         first ? SEALED_NAMED : 0) == 0;
+             crypto_secretstream_xchacha20poly1305_pull(
+                 &state, plain, &n, &tag, sealed, (unsigned long long)got,
+                 first ? header : NULL, first ? SEALED_NAMED : 0) == 0;
         if (ok && !take_inside(&o, plain, (size_t)n)) {
             explicit_bzero(plain, sizeof plain);
             return false;

@@ -1,8 +1,8 @@
 /*
  * zindex.c - a Bloom filter of words that only a trapdoor can ask
  *
- * The PRF is BLAKE2b with a key. One call gives 64 bytes, so eight y_i; taking
- * 64 bits modulo m, which is below 2^40, is off by less than 2^-24 of a share.
+ * One call of the PRF gives 64 bytes, so eight y_i; taking 64 bits modulo m,
+ * which is below 2^40, is off by less than 2^-24 of a share.
  */
 #include "apps/seal/zindex.h"
 
@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "base/byte_order.h"
-#include "io/late_sodium.h"
 
-#define AT_ONCE 8
+#define AT_ONCE (ZINDEX_PRF_BYTES / 8)
 
 uint64_t zindex_words(uint64_t nbytes)
 {
@@ -36,21 +35,14 @@ uint64_t zindex_bits(uint64_t nwords, unsigned r)
     return (uint64_t)ceil((double)(nwords ? nwords : 1) * r / log(2));
 }
 
-void zindex_trapdoor(const unsigned char *secret, const void *word, size_t len,
-                     unsigned char out[TRAPDOOR_BYTES])
-{
-    crypto_generichash(out, TRAPDOOR_BYTES, word, len, secret, TRAPDOOR_BYTES);
-}
-
 /* y_i to y_(i+7). */
-static void codewords(const unsigned char *trapdoor, const unsigned char *id,
-                      unsigned i, uint64_t y[AT_ONCE])
+static void codewords(zindex_prf *prf, const unsigned char *trapdoor,
+                      const unsigned char *id, unsigned i, uint64_t y[AT_ONCE])
 {
-    unsigned char text[DOCUMENT_ID_BYTES + 4], out[8 * AT_ONCE];
+    unsigned char text[DOCUMENT_ID_BYTES + 4], out[ZINDEX_PRF_BYTES];
     memcpy(text, id, DOCUMENT_ID_BYTES);
     put_le(text + DOCUMENT_ID_BYTES, i, 4);
-    crypto_generichash(out, sizeof out, text, sizeof text, trapdoor,
-                       TRAPDOOR_BYTES);
+    prf(out, text, sizeof text, trapdoor);
     for (unsigned j = 0; j < AT_ONCE; j++)
         y[j] = get_le(out + 8 * j, 8);
 }
@@ -60,43 +52,29 @@ static inline unsigned char bit_of(uint64_t at)
     return (unsigned char)(1u << (at & 7));
 }
 
-void zindex_add(unsigned char *bits, uint64_t m, unsigned r,
+void zindex_add(unsigned char *bits, uint64_t m, unsigned r, zindex_prf *prf,
                 const unsigned char *trapdoor, const unsigned char *id)
 {
     uint64_t y[AT_ONCE];
     for (unsigned i = 0; i < r; i++) {
         if (i % AT_ONCE == 0)
-            codewords(trapdoor, id, i, y);
+            codewords(prf, trapdoor, id, i, y);
         const uint64_t at = y[i % AT_ONCE] % m;
         bits[at >> 3] |= bit_of(at);
     }
 }
 
 bool zindex_has(const unsigned char *bits, uint64_t m, unsigned r,
-                const unsigned char *trapdoor, const unsigned char *id)
+                zindex_prf *prf, const unsigned char *trapdoor,
+                const unsigned char *id)
 {
     uint64_t y[AT_ONCE];
     for (unsigned i = 0; i < r; i++) {
         if (i % AT_ONCE == 0)
-            codewords(trapdoor, id, i, y);
+            codewords(prf, trapdoor, id, i, y);
         const uint64_t at = y[i % AT_ONCE] % m;
         if (!(bits[at >> 3] & bit_of(at)))
             return false;
     }
     return true;
-}
-
-void zindex_blind(unsigned char *bits, uint64_t m, unsigned r, uint64_t n)
-{
-    uint64_t y[512];
-    const size_t most = sizeof y / sizeof y[0];
-    for (uint64_t left = n * r; left > 0;) {
-        const size_t some = left < most ? (size_t)left : most;
-        randombytes_buf(y, some * sizeof y[0]);
-        for (size_t i = 0; i < some; i++) {
-            const uint64_t at = y[i] % m;
-            bits[at >> 3] |= bit_of(at);
-        }
-        left -= some;
-    }
 }

@@ -33,18 +33,18 @@ uint64_t zindex_words(uint64_t nbytes);
 unsigned zindex_probes(double fpr);
 uint64_t zindex_bits(uint64_t nwords, unsigned r);
 
-/* The trapdoor of a word, by a secret of TRAPDOOR_BYTES. */
-void zindex_trapdoor(const unsigned char *secret, const void *word, size_t len,
-                     unsigned char out[TRAPDOOR_BYTES]);
+/* Bytes that look random to those who have no trapdoor, out of n others. */
+#define ZINDEX_PRF_BYTES 64
+typedef void zindex_prf(unsigned char out[ZINDEX_PRF_BYTES],
+                        const unsigned char *bytes, size_t n,
+                        const unsigned char *trapdoor);
 
 /* Add a word, by its trapdoor, to the filter of a document: m bits, of which
  * bit j is bit j % 8 of byte j / 8; and ask for it. */
-void zindex_add(unsigned char *bits, uint64_t m, unsigned r,
+void zindex_add(unsigned char *bits, uint64_t m, unsigned r, zindex_prf *prf,
                 const unsigned char *trapdoor, const unsigned char *id);
 bool zindex_has(const unsigned char *bits, uint64_t m, unsigned r,
-                const unsigned char *trapdoor, const unsigned char *id);
-
-/* Add n words that nobody can ask for. */
-void zindex_blind(unsigned char *bits, uint64_t m, unsigned r, uint64_t n);
+                zindex_prf *prf, const unsigned char *trapdoor,
+                const unsigned char *id);
 
 #endif

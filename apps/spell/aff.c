@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "apps/spell/aff.h"
+#include "base/grow.h"
 #include "io/utf8.h"
 
 /* More than any language has; a file of outside must not take all memory. */
@@ -378,15 +379,9 @@ static bool rule_read(struct aff_reading *r, bool prefix)
     r->why = "more than a million rules";
     if (a->naffixes == AFFIXES_MOST)
         return false;
-    if (a->naffixes == a->room) {
-        const size_t room = a->room ? 2 * a->room : 256;
-        struct affix *const more = realloc(a->affixes, room * sizeof *more);
-        r->why = "out of memory";
-        if (!more)
-            return false;
-        a->affixes = more;
-        a->room = room;
-    }
+    r->why = "out of memory";
+    if (!GROW(&a->affixes, &a->room, a->naffixes + 1))
+        return false;
     a->affixes[a->naffixes++] = x;
     r->left--;
     return true;
@@ -438,14 +433,8 @@ static bool alias_line(struct aff_reading *r)
         r->nalias_left = field_number(&r->line, 1, ALIASES_MOST);
         return r->nalias_left <= ALIASES_MOST;
     }
-    if (a->naliases == a->nalias_room) {
-        const size_t room = a->nalias_room ? 2 * a->nalias_room : 64;
-        struct aff_flags *const more = realloc(a->aliases, room * sizeof *more);
-        if (!more)
-            return false;
-        a->aliases = more;
-        a->nalias_room = room;
-    }
+    if (!GROW(&a->aliases, &a->nalias_room, a->naliases + 1))
+        return false;
     if (r->line.n < 2 || a->naliases == ALIASES_MOST ||
         !flags_parse(a, r->line.at[1].ptr, r->line.at[1].len,
                      &a->aliases[a->naliases]))
@@ -527,14 +516,8 @@ static bool rules_line(struct aff_reading *r)
     }
     r->nrule_left--;
     r->why = "out of memory";
-    if (a->nrules == a->nrule_room) {
-        const size_t room = a->nrule_room ? 2 * a->nrule_room : 16;
-        struct aff_rule *const more = realloc(a->rules, room * sizeof *more);
-        if (!more)
-            return false;
-        a->rules = more;
-        a->nrule_room = room;
-    }
+    if (!GROW(&a->rules, &a->nrule_room, a->nrules + 1))
+        return false;
     return rule_parts(a, r->line.at[1], &a->rules[a->nrules]) && ++a->nrules;
 }
 

@@ -19,6 +19,7 @@
 
 #include "apps/spell/letters.h"
 #include "apps/spell/tokens.h"
+#include "base/grow.h"
 #include "io/utf8.h"
 
 #if defined(__SSE2__) && !defined(TOKENS_PORTABLE)
@@ -68,15 +69,7 @@ static struct piece piece_at(const char *at, const char *end)
 /* Room for so many more? */
 static bool tokens_fit(struct tokens *t, size_t more)
 {
-    if (t->room - t->n >= more)
-        return true;
-    const size_t room = t->room ? 2 * t->room : 1024;
-    struct token *const list = realloc(t->list, room * sizeof *list);
-    if (!list)
-        return false;
-    t->list = list;
-    t->room = room;
-    return true;
+    return GROW(&t->list, &t->room, t->n + more);
 }
 
 void tokens_free(struct tokens *t)

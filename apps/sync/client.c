@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define FIRST_SYMBOLS 32
 #define SYMBOL_BYTES 14   /* of 8 bytes, 4 of check, and a count */
 #define LEAF_BITS 8       /* of a filter, per element */
@@ -67,8 +69,8 @@ bool client_ask(struct sync_client *c, struct reading *answer)
     if (!line->exchange(line->ctx, &c->question, &c->answer, c->why))
         return client_fail(c, "no answer");
     line->rounds++;
-    line->sent += 4 + c->question.len;
-    line->received += 4 + c->answer.len;
+    line->sent += SYNC_FRAME + line->sealing + c->question.len;
+    line->received += SYNC_FRAME + line->sealing + c->answer.len;
     const unsigned char *const at = (const unsigned char *)c->answer.at;
     if (!c->answer.len)
         return client_fail(c, "the answer is empty");
@@ -339,14 +341,8 @@ bool client_parts(struct sync_client *c, enum sync_type type, const void *how,
 
 static bool add_element(uint64_t **to, size_t *n, size_t *room, uint64_t e)
 {
-    if (*n == *room) {
-        const size_t more = *room ? 2 * *room : 256;
-        uint64_t *const at = realloc(*to, more * sizeof *at);
-        if (!at)
-            return false;
-        *to = at;
-        *room = more;
-    }
+    if (!GROW(to, room, *n + 1))
+        return false;
     (*to)[(*n)++] = e;
     return true;
 }

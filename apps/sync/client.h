@@ -13,6 +13,7 @@ struct sync_line {
     bool (*exchange)(void *ctx, const struct block *question,
                      struct block *answer, char why[SYNC_WHY]);
     void *ctx;
+    unsigned sealing; /* bytes that it adds to a message */
     uint64_t sent, received, rounds;
 };
 

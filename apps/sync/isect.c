@@ -34,12 +34,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/sync/sync_line.h"
 #include "apps/sync/sync_server.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -54,62 +54,10 @@ struct part {
     bool here;
     struct sync_set set; /* of a list that is not here: how it is hashed */
     struct sync_server server;
-    struct wire_line wire;
+    struct sync_session session;
     struct sync_client client;
     uint64_t items, left;
 };
-
-struct isect_list {
-    const char *name;
-    uint64_t items;  /* lines */
-    uint64_t passed; /* that passed the filter of those before */
-    uint64_t
-        filter; /* bytes of the filter that it sent; 0: none, or the list */
-};
-
-struct isect_report {
-    const struct isect_list *lists;
-    size_t nlists;
-    uint64_t common, falsely;
-    uint64_t filters, answers, bytes, plain, moved;
-    double saved;
-};
-
-static const struct field isect_list_fields[] = {
-    FIELD(struct isect_list, name, NONE, "the list"),
-    FIELD(struct isect_list, items, NONE, "different lines in it"),
-    FIELD(struct isect_list, passed, NONE,
-          "of them, how many passed the filter of the lists before it"),
-    FIELD(struct isect_list, filter, BYTES,
-          "bytes that it sent to the next: a filter, or the hashes"),
-    { 0 },
-};
-
-const struct field isect_fields[] = {
-    LIST(struct isect_report, "lists", lists, nlists, AT, isect_list_fields,
-         "the lists, in the order of the chain"),
-    FIELD(struct isect_report, common, NONE, "lines that all lists have"),
-    FIELD(struct isect_report, falsely, NONE,
-          "that passed all filters, and are not in all lists"),
-    FIELD(struct isect_report, filters, BYTES, "of filters"),
-    FIELD(struct isect_report, answers, BYTES,
-          "of hashes that came back, and were confirmed"),
-    FIELD(struct isect_report, bytes, BYTES, "both: from list to list"),
-    FIELD(struct isect_report, plain, BYTES,
-          "what the shortest list takes, as hashes of 8 bytes, on its way "
-          "along the chain"),
-    FIELD(struct isect_report, saved, NONE | MAYBE, "plain, in times of bytes"),
-    FIELD(struct isect_report, moved, BYTES,
-          "bytes that went over lines, both ways, with the lines of the "
-          "result"),
-    { 0 },
-};
-
-double isect_bits(double a, double b, double j)
-{
-    const double ratio = 2.081 * a / (b * j);
-    return a > 0 && ratio < 1 ? a * log(ratio) / log(0.6185) : 0;
-}
 
 /* -------------------------------------------------------------------- parts */
 
@@ -130,28 +78,25 @@ static bool is_there(const char *name)
 }
 
 static bool part_open(struct part *p, const struct isect_args *args,
-                      const unsigned char *secret, const char *name)
+                      const struct secure_secret *secret, const char *name)
 {
     const uint64_t timeout = args->timeout ? args->timeout : ISECT_TIMEOUT;
     *p = (struct part){ .name = name, .here = is_there(name) };
     p->set = (struct sync_set){ .form = SYNC_LINES,
                                 .path = name,
-                                .secret = secret,
+                                .secret = shared_hashes(secret),
                                 .nul = args->nul,
                                 .nthreads = (unsigned)args->threads };
     p->server = (struct sync_server){ .set = &p->set };
     p->client = (struct sync_client){ .set = &p->set, .take = true };
     p->client.line = (struct sync_line){ .exchange = local_exchange, .ctx = p };
-    p->wire = (struct wire_line){ .in = -1,
-                                  .out = -1,
-                                  .timeout = (int)(timeout * 1000) };
+    sync_begin(&p->session, secret, timeout);
     if (!p->here && !strchr(name, ':'))
         return !fail_path(name, ENOENT);
     if (!p->here) {
-        if (!wire_connect(&p->wire, name))
+        if (!sync_reach(&p->session, name, NULL))
             return false;
-        p->client.line.exchange = wire_exchange;
-        p->client.line.ctx = &p->wire;
+        p->client.line = sync_line_over(&p->session);
         /* The hash of lines, without any. */
         p->set.path = "/dev/null";
     }
@@ -168,8 +113,7 @@ static void part_close(struct part *p)
     sync_client_free(&p->client);
     server_free(&p->server);
     set_free(&p->set);
-    if (p->wire.in >= 0)
-        wire_close(&p->wire);
+    session_close(&p->session.session);
 }
 
 static int by_items(const void *a, const void *b)
@@ -315,19 +259,19 @@ static int run_chain(const struct isect_args *args, struct part **order,
 int isect(const struct isect_args *args, const struct list *operands)
 {
     struct part *order[ISECT_MOST];
-    bool ok;
+    struct secure_secret secret;
+    bool ok = true;
     if (operands->n < 2 || operands->n > ISECT_MOST)
         return fail("isect needs 2 to %d lists", ISECT_MOST);
-    const unsigned char *const secret = secret_read(args->key_file, &ok);
-    if (!ok)
+    if (!secure_read(args->key_file, &secret))
         return TROUBLE;
     struct part *const parts = calloc(operands->n, sizeof *parts);
     if (!parts)
         return fail("out of memory");
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     size_t n = 0;
     for (; ok && n < operands->n; n++) {
-        ok = part_open(&parts[n], args, secret, operands->at[n]);
+        ok = part_open(&parts[n], args, &secret, operands->at[n]);
         order[n] = &parts[n];
     }
     int status = TROUBLE;

@@ -22,6 +22,23 @@ int isect(const struct isect_args *args, const struct list *operands);
  * pay. */
 double isect_bits(double a, double b, double j);
 
+/* What became of it. */
+struct isect_list {
+    const char *name;
+    uint64_t items;  /* lines */
+    uint64_t passed; /* that passed the filter of those before */
+    uint64_t
+        filter; /* bytes of the filter that it sent; 0: none, or the list */
+};
+
+struct isect_report {
+    const struct isect_list *lists;
+    size_t nlists;
+    uint64_t common, falsely;
+    uint64_t filters, answers, bytes, plain, moved;
+    double saved;
+};
+
 extern const struct field isect_fields[];
 
 #endif

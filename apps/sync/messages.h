@@ -2,8 +2,8 @@
  * messages.h - what the two sides of a sync say to each other
  *
  * One side asks and the other answers: a message each way, a question under way
- * at a time. A message is a u32 with the number of bytes that follow, a byte
- * with its type, and a body; an answer has the type of its question, or
+ * at a time. A message is a byte with its type, and a body; between processes
+ * each is a frame (wire/frame.h). An answer has the type of its question, or
  * SYNC_REFUSED and a text. No message is longer than SYNC_MESSAGE. v is a
  * number of 7 bits per byte (io/varint.h), e an element of 8 bytes,
  * little-endian.
@@ -63,8 +63,9 @@
 #include "base/bytes.h"
 #include "io/varint.h"
 
-#define SYNC_MESSAGE ((size_t)1 << 20) /* that follow the length */
-#define SYNC_ROOM (SYNC_MESSAGE - 64)  /* for the body of an answer */
+#define SYNC_MESSAGE ((size_t)1 << 20)
+#define SYNC_FRAME 23 /* bytes that a frame adds to type and body */
+#define SYNC_ROOM (SYNC_MESSAGE - 64) /* for the body of an answer */
 #define SYNC_MAGIC "blysync1"
 
 enum sync_type {

@@ -15,6 +15,8 @@
 #include "apps/sync/client.h"
 #include "apps/sync/records.h"
 #include "apps/sync/sync_store.h"
+#include "base/grow.h"
+#include "base/search.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -280,14 +282,8 @@ static bool take_record(struct sync_client *c, struct reading *r, void *ctx)
     if (!is_theirs(c, record.file.element, &at) || a->seen[at])
         return true;
     a->seen[at] = 1;
-    if (a->n == a->room) {
-        const size_t room = a->room ? 2 * a->room : 64;
-        struct sync_file *const more = realloc(a->at, room * sizeof *more);
-        if (!more)
-            return no_memory(c);
-        a->at = more;
-        a->room = room;
-    }
+    if (!GROW(&a->at, &a->room, a->n + 1))
+        return no_memory(c);
     record.file.path = a->names.len;
     a->at[a->n++] = record.file;
     return block_put(&a->names, record.path, strlen(record.path) + 1) ||
@@ -635,19 +631,11 @@ static int theirs_by_path(const void *a, const void *b, void *ctx)
 static const struct sync_file *theirs_at(const struct arrivals *a,
                                          const size_t *sorted, const char *path)
 {
-    size_t from = 0, to = a->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        const struct sync_file *const f = &a->at[sorted[middle]];
-        const int order = strcmp(a->names.at + f->path, path);
-        if (!order)
-            return f;
-        if (order < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return NULL;
+    size_t at;
+    LOWER_BOUND(at, a->n,
+                strcmp(a->names.at + a->at[sorted[at]].path, path) < 0);
+    const struct sync_file *const f = at < a->n ? &a->at[sorted[at]] : NULL;
+    return f && strcmp(a->names.at + f->path, path) == 0 ? f : NULL;
 }
 
 /* Which of two versions stays: 1 theirs, -1 ours, 0 nobody knows. Where only

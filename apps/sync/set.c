@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/byte_order.h"
+#include "base/search.h"
 
 bool set_fail(struct sync_set *set, const char *format, ...)
 {
@@ -127,15 +128,9 @@ const bly_coded *set_symbols(struct sync_set *set, uint64_t at)
 /* The first place whose element is at least e. */
 static size_t lower_bound(const uint64_t *elements, size_t n, uint64_t e)
 {
-    size_t from = 0, to = n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (elements[middle] < e)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    size_t at;
+    LOWER_BOUND(at, n, elements[at] < e);
+    return at;
 }
 
 void set_range(const struct sync_set *set, uint64_t e, unsigned nbits,

@@ -25,6 +25,12 @@ struct sync_args {
 typedef int sync_verb(const struct sync_args *args, struct list *operands);
 sync_verb sync_local, sync_pull, sync_push, sync_both, sync_serve;
 
+/* What is served where. */
+struct serving_at {
+    const char *path, *address;
+    uint64_t port;
+};
+
 extern const struct field sync_fields[];
 extern const struct field sync_serve_fields[];
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/random.h"
 #include "io/files.h"
 
 /* Numbers that look random, one for each byte (splitmix64): the same on both
@@ -17,12 +19,8 @@ static uint64_t gear[256];
 static void gear_make(void)
 {
     uint64_t s = 0;
-    for (unsigned i = 0; i < 256; i++) {
-        uint64_t z = s += UINT64_C(0x9e3779b97f4a7c15);
-        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-        gear[i] = z ^ z >> 31;
-    }
+    for (unsigned i = 0; i < 256; i++)
+        gear[i] = random_next(&s);
 }
 
 bool chunks_add(struct chunks *c, const struct chunk *more)
@@ -31,14 +29,8 @@ bool chunks_add(struct chunks *c, const struct chunk *more)
         errno = EFBIG;
         return false;
     }
-    if (c->n == c->room) {
-        const size_t room = c->room ? 2 * c->room : 64;
-        struct chunk *const at = realloc(c->at, room * sizeof *at);
-        if (!at)
-            return false;
-        c->at = at;
-        c->room = room;
-    }
+    if (!GROW(&c->at, &c->room, c->n + 1))
+        return false;
     c->at[c->n++] = *more;
     return true;
 }

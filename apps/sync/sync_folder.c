@@ -17,6 +17,7 @@
 #include "apps/sync/set.h"
 #include "apps/sync/sync_store.h"
 #include "base/byte_order.h"
+#include "base/search.h"
 #include "io/files.h"
 #include "io/folders.h"
 #include "io/ordered.h"
@@ -121,19 +122,13 @@ static int by_path(const void *a, const void *b, void *ctx)
 const struct sync_file *file_at_path(const struct sync_set *set,
                                      const char *path)
 {
-    size_t from = 0, to = set->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        const struct sync_file *const f = &set->files[set->by_path[middle]];
-        const int order = strcmp(file_path(set, f), path);
-        if (!order)
-            return f;
-        if (order < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return NULL;
+    size_t at;
+    LOWER_BOUND(at, set->n,
+                strcmp(file_path(set, &set->files[set->by_path[at]]), path) <
+                    0);
+    const struct sync_file *const f =
+        at < set->n ? &set->files[set->by_path[at]] : NULL;
+    return f && strcmp(file_path(set, f), path) == 0 ? f : NULL;
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -1,204 +1,94 @@
 /*
- * sync_line.c - messages of a sync over sockets and pipes
- *
- * A length, then as many bytes: memory for them grows as they come. A message
- * has to come, or to go, within the time that it may take, waiting for its
- * first byte included: a peer that sends a byte now and then is given up just
- * like one that sends nothing.
+ * sync_line.c - messages of a sync over a session
  */
-#define _GNU_SOURCE
 #include "apps/sync/sync_line.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "wire/address.h"
-#include "wire/gate.h"
 #include "report/say.h"
 
-extern char **environ;
-
-static bool line_fail(char why[SYNC_WHY], const char *text)
+void sync_begin(struct sync_session *s, const struct secure_secret *secret,
+                uint64_t timeout)
 {
-    snprintf(why, SYNC_WHY, "%s", text);
+    *s = (struct sync_session){ .timeout =
+                                    timeout ? (int64_t)timeout * 1000 : -1 };
+    s->session.protocol = SYNC_PROTOCOL;
+    s->session.secret = secret;
+    s->session.most = SYNC_MESSAGE;
+    session_over(&s->session, -1, -1);
+}
+
+int64_t sync_until(const struct sync_session *s)
+{
+    return s->timeout < 0 ? SESSION_NEVER : session_within(s->timeout);
+}
+
+void sync_why(const struct sync_session *s, char why[SYNC_WHY])
+{
+    const bool late = s->session.in.late || s->session.out.late;
+    snprintf(why, SYNC_WHY, "%s",
+             late ? "the other side is silent, or takes too long for a "
+                    "message (--timeout)"
+                  : session_why(&s->session));
+}
+
+bool sync_reach(struct sync_session *s, const char *where, const char *command)
+{
+    struct address to;
+    char why[SYNC_WHY];
+    if (!command && !address_parse(where, &to))
+        return false;
+    if ((command ? session_spawn(&s->session, command)
+                 : session_connect(&s->session, &to, sync_until(s))) &&
+        session_greet(&s->session, true, NULL, sync_until(s)))
+        return true;
+    sync_why(s, why);
+    session_close(&s->session);
+    return !fail("%s: %s", where, why);
+}
+
+bool sync_send(struct sync_session *s, const struct block *message,
+               char why[SYNC_WHY])
+{
+    const unsigned char *const at = (const unsigned char *)message->at;
+    const struct frame f = { .type = at[0],
+                             .body = at + 1,
+                             .nbody = message->len - 1 };
+    if (session_send(&s->session, &f, sync_until(s)))
+        return true;
+    sync_why(s, why);
     return false;
 }
 
-/* When a message that begins now has to be done; negative: at no time. */
-static int64_t deadline(const struct wire_line *w)
-{
-    return w->timeout < 0 ? -1 : gate_clock() + w->timeout;
-}
-
-/* Wait until something can be done with fd. */
-static bool ready(int fd, short what, int64_t until, char why[SYNC_WHY])
-{
-    struct pollfd p = { .fd = fd, .events = what };
-    for (;;) {
-        int64_t left = until < 0 ? -1 : until - gate_clock();
-        if (until >= 0 && left < 0)
-            left = 0;
-        const int n = poll(&p, 1, (int)left);
-        if (n > 0 && (left || until < 0))
-            return true;
-        if (n >= 0)
-            return line_fail(why, "the other side is silent, or takes too long "
-                                  "for a message (--timeout)");
-        if (errno != EINTR)
-            return line_fail(why, strerror(errno));
-    }
-}
-
-static bool write_all(struct wire_line *w, const void *bytes, size_t n,
-                      int64_t until, char why[SYNC_WHY])
-{
-    const char *at = bytes;
-    while (n) {
-        if (!ready(w->out, POLLOUT, until, why))
-            return false;
-        /* A pipe has no MSG_NOSIGNAL; SIGPIPE is ignored where pipes are. Nor
-         * may it take longer than it may wait: a peer may read nothing. */
-        ssize_t put = send(w->out, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (put < 0 && errno == ENOTSOCK)
-            put = write(w->out, at, n < 4096 ? n : 4096);
-        if (put < 0 && (errno == EINTR || errno == EAGAIN))
-            continue;
-        if (put < 0)
-            return line_fail(why, errno == EPIPE || errno == ECONNRESET
-                                      ? "the other side is gone"
-                                      : strerror(errno));
-        at += put;
-        n -= (size_t)put;
-    }
-    return true;
-}
-
-/* n bytes; fewer is a failure, but none at all where `first`. */
-static bool wire_read(struct wire_line *w, char *to, size_t n, bool first,
-                      int64_t until, char why[SYNC_WHY])
-{
-    size_t done = 0;
-    while (done < n) {
-        if (!ready(w->in, POLLIN, until, why))
-            return false;
-        const ssize_t got = read(w->in, to + done, n - done);
-        if (got < 0 && (errno == EINTR || errno == EAGAIN))
-            continue;
-        if (got < 0)
-            return line_fail(why, strerror(errno));
-        if (!got) {
-            w->ended = first && !done;
-            return line_fail(why, "the other side has ended it");
-        }
-        done += (size_t)got;
-    }
-    return true;
-}
-
-bool wire_send(struct wire_line *w, const struct block *message,
-               char why[SYNC_WHY])
-{
-    unsigned char length[4];
-    const int64_t until = deadline(w);
-    if (message->len > SYNC_MESSAGE)
-        return line_fail(why, "a message is too long");
-    put_le(length, message->len, 4);
-    return write_all(w, length, 4, until, why) &&
-           write_all(w, message->at, message->len, until, why);
-}
-
-bool wire_receive(struct wire_line *w, struct block *message,
+bool sync_receive(struct sync_session *s, struct block *message,
                   char why[SYNC_WHY])
 {
-    unsigned char length[4];
-    const int64_t until = deadline(w);
+    struct frame f;
     message->len = 0;
-    if (!wire_read(w, (char *)length, 4, true, until, why))
-        return false;
-    size_t left = (size_t)get_le(length, 4);
-    if (!left || left > (w->most ? w->most : SYNC_MESSAGE))
-        return line_fail(why, "the other side is not bloomery sync: a message "
-                              "has no such length");
-    while (left) {
-        const size_t some = left < 65536 ? left : 65536;
-        if (!block_fit(message, message->len + some))
-            return line_fail(why, "out of memory");
-        if (!wire_read(w, message->at + message->len, some, false, until, why))
-            return false;
-        message->len += some;
-        left -= some;
-    }
-    return true;
-}
-
-bool wire_exchange(void *ctx, const struct block *question,
-                   struct block *answer, char why[SYNC_WHY])
-{
-    struct wire_line *const w = ctx;
-    return wire_send(w, question, why) && wire_receive(w, answer, why);
-}
-
-/* ------------------------------------------------------------------- making */
-
-bool wire_connect(struct wire_line *w, const char *where)
-{
-    struct address a;
-    struct sockaddr_storage to;
-    const int on = 1;
-    if (!address_parse(where, &a))
-        return false;
-    const socklen_t n = address_socket(&a, &to);
-    const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, n)) {
-        fail("%s: %s", where, strerror(errno));
-        if (fd >= 0)
-            close(fd);
+    if (!session_receive(&s->session, &f, sync_until(s))) {
+        sync_why(s, why);
         return false;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    w->in = w->out = fd;
-    return true;
+    if (block_put(message, &f.type, 1) && block_put(message, f.body, f.nbody))
+        return true;
+    snprintf(why, SYNC_WHY, "out of memory");
+    return false;
 }
 
-bool wire_spawn(struct wire_line *w, const char *command)
+static bool exchange(void *ctx, const struct block *question,
+                     struct block *answer, char why[SYNC_WHY])
 {
-    char *const argv[] = { "sh", "-c", (char *)(uintptr_t)command, NULL };
-    int ends[2];
-    posix_spawn_file_actions_t how;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-        return !fail("no pipe: %s", strerror(errno));
-    int error = posix_spawn_file_actions_init(&how);
-    if (!error) {
-        posix_spawn_file_actions_adddup2(&how, ends[1], STDIN_FILENO);
-        posix_spawn_file_actions_adddup2(&how, ends[1], STDOUT_FILENO);
-        error = posix_spawn(&w->child, "/bin/sh", &how, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&how);
-    }
-    close(ends[1]);
-    w->in = w->out = ends[0];
-    if (error)
-        close(ends[0]);
-    return !error || !fail("%s: %s", command, strerror(error));
+    return sync_send(ctx, question, why) && sync_receive(ctx, answer, why);
 }
 
-int wire_close(struct wire_line *w)
+struct sync_line sync_line_over(struct sync_session *s)
 {
-    int how = 0;
-    if (w->out != w->in)
-        close(w->out);
-    close(w->in);
-    if (w->child > 0)
-        while (waitpid(w->child, &how, 0) < 0 && errno == EINTR)
-            ;
-    return how;
+    const bool on = s->session.secure.on;
+    return (struct sync_line){ .exchange = exchange,
+                               .ctx = s,
+                               .sealing = on ? SECURE_MORE : 0,
+                               .sent = s->session.out.moved,
+                               /* its header comes with the first answer */
+                               .received = s->session.in.moved +
+                                           (on ? SECURE_HEADER : 0) };
 }

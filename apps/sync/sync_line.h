@@ -1,36 +1,39 @@
 /*
- * sync_line.h - messages of a sync over sockets and pipes
+ * sync_line.h - messages of a sync over a session
+ *
+ * A message is a frame: its type, and its body. It has to come, or to go,
+ * within the time that it may take.
  */
 #ifndef BLY_SYNC_LINE_H
 #define BLY_SYNC_LINE_H
 
-#include <sys/types.h>
-
 #include "apps/sync/client.h"
+#include "wire/session.h"
 
-struct wire_line {
-    int in, out; /* may be one */
-    pid_t child; /* of a pipe; 0: none */
-    int timeout; /* milliseconds that a message may take; negative: no end */
-    size_t most; /* bytes of one that comes; 0: SYNC_MESSAGE */
-    bool ended;  /* the other side closed it between two messages */
+#define SYNC_PROTOCOL "blysync"
+
+struct sync_session {
+    struct session session;
+    int64_t timeout; /* milliseconds of a message; negative: no end */
 };
 
-/* A whole message, type and body. False with why; w->ended is no failure. */
-bool wire_send(struct wire_line *w, const struct block *message,
+/* timeout: seconds, 0: as long as it takes. */
+void sync_begin(struct sync_session *s, const struct secure_secret *secret,
+                uint64_t timeout);
+int64_t sync_until(const struct sync_session *s);
+
+/* Reach HOST:PORT, or run a command, and say hello. False with the reason
+ * printed. */
+bool sync_reach(struct sync_session *s, const char *where, const char *command);
+
+/* A whole message, type and body. False with why. */
+bool sync_send(struct sync_session *s, const struct block *message,
                char why[SYNC_WHY]);
-bool wire_receive(struct wire_line *w, struct block *message,
+bool sync_receive(struct sync_session *s, struct block *message,
                   char why[SYNC_WHY]);
+void sync_why(const struct sync_session *s, char why[SYNC_WHY]);
 
-/* For struct sync_line. */
-bool wire_exchange(void *ctx, const struct block *question,
-                   struct block *answer, char why[SYNC_WHY]);
-
-/* To HOST:PORT; to a command, run by sh. False with the reason printed. */
-bool wire_connect(struct wire_line *w, const char *where);
-bool wire_spawn(struct wire_line *w, const char *command);
-
-/* Close it, and wait for the command: its status as waitpid() has it. */
-int wire_close(struct wire_line *w);
+/* A client's line: what hellos took is counted. */
+struct sync_line sync_line_over(struct sync_session *s);
 
 #endif

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "apps/sync/set.h"
+#include "base/grow.h"
+#include "base/search.h"
 #include "io/files.h"
 #include "io/pipeline.h"
 
@@ -33,17 +35,8 @@ static bly_status gather(struct job *job, struct batch *b)
     uint64_t nbytes = 0;
     for (size_t i = 0; i < b->n; i++)
         nbytes += b->keys[i].len + 1;
-    bool ok = true;
     pthread_mutex_lock(&g->lock);
-    if (set->n + b->n > g->room) {
-        const size_t room = g->room ? 2 * g->room : 4096 + b->n;
-        uint64_t *const more = realloc(set->elements, room * sizeof *more);
-        ok = more;
-        if (more) {
-            set->elements = more;
-            g->room = room;
-        }
-    }
+    const bool ok = GROW(&set->elements, &g->room, set->n + b->n);
     if (ok) {
         memcpy(set->elements + set->n, b->hashes, b->n * sizeof *b->hashes);
         set->n += b->n;
@@ -116,15 +109,9 @@ static size_t wanted_find(const struct wanted *w, uint64_t e)
 {
     if (!(w->begins[e >> 54] >> (e >> 48 & 63) & 1))
         return 0;
-    size_t from = 0, to = w->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (w->elements[middle] < e)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < w->n && w->elements[from] == e ? from + 1 : 0;
+    size_t at;
+    LOWER_BOUND(at, w->n, w->elements[at] < e);
+    return at < w->n && w->elements[at] == e ? at + 1 : 0;
 }
 
 struct looking {

@@ -5,65 +5,21 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "apps/sync/sync_line.h"
 #include "apps/sync/sync_server.h"
 #include "apps/sync/sync.h"
+#include "base/clock.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "report/say.h"
 #include "report/show.h"
 
 #define SYNC_TIMEOUT 60 /* seconds */
-
-const struct field sync_fields[] = {
-    FIELD(struct sync_report, path, NONE, "this side: a list or a folder"),
-    FIELD(struct sync_report, peer, NONE, "the other side"),
-    FIELD(struct sync_report, verb, NONE, "compare, pull, push or both"),
-    FIELD(struct sync_report, form, NONE, "lines, files or objects"),
-    FIELD(struct sync_report, method, NONE,
-          "how differences were found: rateless, iblt, tree, bloom or exact"),
-    FIELD(struct sync_report, complete, NONE,
-          "all differences were found; bloom and tree miss some"),
-    FIELD(struct sync_report, dry_run, NONE, "nothing was changed"),
-    FIELD(struct sync_report, here, NONE, "lines or files of this side"),
-    FIELD(struct sync_report, there, NONE, "and of the other"),
-    FIELD(struct sync_report, same, NONE, "no differences were found"),
-    FIELD(struct sync_report, only_here, NONE, "that only this side has"),
-    FIELD(struct sync_report, only_there, NONE, "that only the other has"),
-    FIELD(struct sync_report, changed, NONE,
-          "files that both have, with other contents"),
-    FIELD(struct sync_report, estimate, OPTIONAL | ZERO,
-          "of differences, where it was asked for"),
-    FIELD(struct sync_report, symbols, NONE, "symbols or cells that came"),
-    FIELD(struct sync_report, taken, NONE, "lines or files that came here"),
-    FIELD(struct sync_report, given, NONE, "that went to the other side"),
-    FIELD(struct sync_report, removed, NONE, "that were removed (--delete)"),
-    FIELD(struct sync_report, refused, NONE,
-          "files that could not be brought, each with a warning"),
-    FIELD(struct sync_report, taken_bytes, BYTES, "contents that came here"),
-    FIELD(struct sync_report, given_bytes, BYTES,
-          "and that went to the other side"),
-    FIELD(struct sync_report, sent, BYTES, "bytes sent, in all"),
-    FIELD(struct sync_report, received, BYTES, "bytes received, in all"),
-    FIELD(struct sync_report, rounds, NONE, "questions, each with its answer"),
-    FIELD(struct sync_report, compared, BYTES,
-          "bytes both ways until the differences were known"),
-    FIELD(struct sync_report, plain, BYTES,
-          "what the plain list of the other side takes: its lines, or the "
-          "records of its files"),
-    FIELD(struct sync_report, rsync, BYTES | OPTIONAL | ZERO,
-          "about what rsync -a sends to compare these folders"),
-    FIELD(struct sync_report, saved, NONE | MAYBE,
-          "the plain list, in times of what was compared"),
-    FIELD(struct sync_report, seconds, SECONDS, "that it took"),
-    { 0 },
-};
 
 static const char sync_text[] =
     "[{?same}{path} and {peer} have the same {here} {form}"
@@ -80,13 +36,6 @@ static const char sync_text[] =
 
 /* ----------------------------------------------------------------- one side */
 
-static double clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static bool access_missing(const char *path)
 {
     struct stat st;
@@ -94,15 +43,16 @@ static bool access_missing(const char *path)
 }
 
 static bool begin_set(struct sync_set *set, const struct sync_args *args,
-                      const char *path, bool may_miss)
+                      const struct secure_secret *secret, const char *path,
+                      bool may_miss)
 {
     struct stat st;
-    bool ok;
     const size_t n = strlen(path);
     const bool there = !stat(path, &st);
     *set = (struct sync_set){ .path = path,
                               .may_miss = may_miss,
                               .nul = args->nul,
+                              .secret = shared_hashes(secret),
                               .coded = args->method == SYNC_CHOOSE ||
                                        args->method == SYNC_RATELESS,
                               .nthreads = (unsigned)args->threads };
@@ -114,8 +64,7 @@ static bool begin_set(struct sync_set *set, const struct sync_args *args,
             return !fail("%s: not a folder; --objects is for folders", path);
         set->form = SYNC_OBJECTS;
     }
-    set->secret = secret_read(args->key_file, &ok);
-    return ok;
+    return true;
 }
 
 static void *read_set(void *set)
@@ -165,7 +114,7 @@ static int tell(struct sync_client *c, const struct sync_args *args,
         r->compared = r->sent + r->received;
     count_plain(c);
     r->saved = r->compared ? (double)r->plain / (double)r->compared : NAN;
-    r->seconds = clock_now() - start;
+    r->seconds = clock_seconds() - start;
     FILE *const to = c->shows && !args->json ? stderr : stdout;
     if (c->dry_run) /* nothing came or went */
         r->taken = r->given = r->taken_bytes = r->given_bytes = 0;
@@ -257,12 +206,13 @@ static int set_trouble(const struct sync_set *set)
 }
 
 static int with_local(struct sync_client *c, const struct sync_args *args,
-                      const char *peer, double start)
+                      const struct secure_secret *secret, const char *peer,
+                      double start)
 {
     struct sync_set theirs;
     struct sync_server server = { .set = &theirs, .writes = true };
     pthread_t other;
-    if (!begin_set(&theirs, args, peer, c->give && !c->dry_run))
+    if (!begin_set(&theirs, args, secret, peer, c->give && !c->dry_run))
         return TROUBLE;
     /* What is not there yet becomes what the other is. */
     if (c->set->may_miss && c->set->form == SYNC_LINES &&
@@ -286,36 +236,33 @@ static int with_local(struct sync_client *c, const struct sync_args *args,
     return status;
 }
 
-static int with_wire(struct sync_client *c, const struct sync_args *args,
-                     const char *peer, double start)
+static int with_session(struct sync_client *c, const struct sync_args *args,
+                        const struct secure_secret *secret, const char *peer,
+                        double start)
 {
-    const uint64_t timeout = args->timeout ? args->timeout : SYNC_TIMEOUT;
-    struct wire_line w = { .in = -1,
-                           .out = -1,
-                           .timeout = (int)(timeout * 1000) };
+    struct sync_session s;
     char *command = NULL;
+    sync_begin(&s, secret, args->timeout ? args->timeout : SYNC_TIMEOUT);
     if (!args->pipe && args->rsh) {
         command = rsh_command(args, peer, c->give && !c->dry_run);
         if (!command)
             return TROUBLE;
     }
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     /* A server gives a greeting no more time than any message, and does not
      * read its own set before: this side is read first. A command that is
      * started reads its set side by side with this one. */
     const bool spawned = args->pipe || command;
     if (!spawned && !set_read(c->set))
         return set_trouble(c->set);
-    const bool there = args->pipe ? wire_spawn(&w, args->pipe)
-                       : command  ? wire_spawn(&w, command)
-                                  : wire_connect(&w, peer);
+    const bool there = sync_reach(&s, peer, command ? command : args->pipe);
     free(command);
     if (!there)
         return TROUBLE;
-    c->line = (struct sync_line){ .exchange = wire_exchange, .ctx = &w };
+    c->line = sync_line_over(&s);
     int status = !spawned || set_read(c->set) ? run_client(c, args, start)
                                               : set_trouble(c->set);
-    const int how = wire_close(&w);
+    const int how = session_close(&s.session);
     if (how && status != TROUBLE)
         status = fail("the command of the other side failed, with status %d",
                       WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
@@ -325,9 +272,10 @@ static int with_wire(struct sync_client *c, const struct sync_args *args,
 static int sync_with(const struct sync_args *args, const struct list *operands,
                      const char *verb, bool take, bool give)
 {
-    const double start = clock_now();
+    const double start = clock_seconds();
     const bool compares = !strcmp(verb, "compare");
     struct sync_set mine;
+    struct secure_secret secret;
     struct sync_client c = { .set = &mine,
                              .take = take,
                              .give = give,
@@ -350,12 +298,13 @@ static int sync_with(const struct sync_args *args, const struct list *operands,
         return fail("--delete needs all differences, which --method %s does "
                     "not find",
                     sync_methods[c.method]);
-    if (!begin_set(&mine, args, path, take && !c.dry_run))
+    if (!secure_read(args->key_file, &secret) ||
+        !begin_set(&mine, args, &secret, path, take && !c.dry_run))
         return TROUBLE;
     c.report = (struct sync_report){ .path = path, .peer = peer, .verb = verb };
     const bool wire = args->pipe || args->rsh || is_address(peer);
-    const int status = wire ? with_wire(&c, args, peer, start)
-                            : with_local(&c, args, peer, start);
+    const int status = wire ? with_session(&c, args, &secret, peer, start)
+                            : with_local(&c, args, &secret, peer, start);
     set_free(&mine);
     return status;
 }

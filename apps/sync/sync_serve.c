@@ -17,7 +17,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/signals.h"
 #include "wire/address.h"
 #include "apps/sync/sync_line.h"
 #include "apps/sync/sync_server.h"
@@ -40,24 +41,12 @@
 #define SERVE_LET_IN 4  /* times as many as are served */
 #define SERVE_FILES 48  /* descriptors that are kept for reading the path */
 #define SERVE_HELLO 256 /* bytes of a greeting, at most */
-#define SERVE_TICK 100000000 /* ns between two looks at who is silent */
-
-struct serving_at {
-    const char *path, *address;
-    uint64_t port;
-};
-
-const struct field sync_serve_fields[] = {
-    FIELD(struct serving_at, path, NONE, "the list or folder"),
-    FIELD(struct serving_at, address, NONE, "where it is served"),
-    FIELD(struct serving_at, port, NONE, "its port"),
-    { 0 },
-};
+#define SERVE_TICK 100  /* ms between two looks at who is silent */
 
 struct serving {
     const struct sync_args *args;
     const char *path;
-    const unsigned char *secret;
+    struct secure_secret secret;
     uint64_t timeout; /* seconds */
     struct gate *gate;
     pthread_mutex_t lock; /* all below */
@@ -96,12 +85,8 @@ static void visitor_enter(struct visitor *v)
     pthread_mutex_lock(&s->lock);
     v->waits = 0; /* from here on it is the one that waits */
     while (s->inside >= most) {
-        struct timespec until;
         cut_silent(s);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += SERVE_TICK;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        const struct timespec until = clock_day_after(SERVE_TICK);
         pthread_cond_timedwait(&s->left, &s->lock, &until);
     }
     s->inside++;
@@ -136,24 +121,42 @@ static void visitor_leave(struct visitor *v)
 }
 
 /* A greeting from a visitor, whose turn it is then. */
-static bool first_message(struct visitor *v, struct wire_line *w,
+static bool first_message(struct visitor *v, struct sync_session *w,
                           struct block *question, char why[SYNC_WHY])
 {
-    w->most = SERVE_HELLO;
-    const bool ok = wire_receive(w, question, why);
-    w->most = 0;
+    w->session.most = SERVE_HELLO;
+    const bool ok = sync_receive(w, question, why);
+    w->session.most = SYNC_MESSAGE;
     if (ok)
         visitor_enter(v);
     return ok;
 }
 
+/* Say hello. Clients once began with a message, and are told in one. */
+static bool serve_greet(struct sync_session *w, char why[SYNC_WHY])
+{
+    static const char old[] = "\0\0\0\0\377it is newer than this program; use "
+                              "the same version of bloomery on both sides";
+    if (session_greet(&w->session, false, NULL, sync_until(w)))
+        return true;
+    sync_why(w, why);
+    if (memcmp(w->session.stranger + 4, "\1bly", 4) == 0) {
+        unsigned char said[sizeof old - 1];
+        memcpy(said, old, sizeof said);
+        put_le(said, sizeof said - 4, 4);
+        if (write(w->session.out.fd, said, sizeof said) > 0)
+            snprintf(why, SYNC_WHY, "the other side runs an earlier version");
+    }
+    return false;
+}
+
 /* Talk until the other side ends it. v NULL: it is the only one. */
-static bool serve_line(const struct serving *s, struct wire_line *w,
+static bool serve_line(const struct serving *s, struct sync_session *w,
                        struct visitor *v)
 {
     struct stat st;
     struct sync_set set = { .path = s->path,
-                            .secret = s->secret,
+                            .secret = shared_hashes(&s->secret),
                             .nul = s->args->nul,
                             .may_miss = s->args->writes,
                             .coded = true,
@@ -169,6 +172,12 @@ static bool serve_line(const struct serving *s, struct wire_line *w,
     set.form = s->args->objects ? SYNC_OBJECTS
                : folder         ? SYNC_FILES
                                 : SYNC_LINES;
+    visitor_waits(v, true);
+    if (!serve_greet(w, why)) {
+        if (!w->session.ended)
+            warn("%s: %s", s->path, why);
+        return w->session.ended;
+    }
     /* A command that somebody started for this is waited for. */
     bool ok = v ? set_begin(&set) : set_read(&set);
     const char *const trouble = ok ? NULL : set.why;
@@ -176,7 +185,7 @@ static bool serve_line(const struct serving *s, struct wire_line *w,
     for (; more; first = false) {
         visitor_waits(v, true);
         const bool came = first ? first_message(v, w, &question, why)
-                                : wire_receive(w, &question, why);
+                                : sync_receive(w, &question, why);
         visitor_waits(v, false);
         if (!came)
             break;
@@ -190,10 +199,10 @@ static bool serve_line(const struct serving *s, struct wire_line *w,
             more = server_answer(&server, (const unsigned char *)question.at,
                                  question.len, &answer);
         }
-        if (!answer.len || !wire_send(w, &answer, why))
+        if (!answer.len || !sync_send(w, &answer, why))
             break;
     }
-    if (!more || !w->ended) {
+    if (!more || !w->session.ended) {
         ok = false;
         warn("%s: %.*s", s->path,
              why[0] ? SYNC_WHY : (int)(answer.len ? answer.len - 1 : 0),
@@ -212,12 +221,12 @@ static void *serve_visitor(void *arg)
 {
     struct visitor *const v = arg;
     struct serving *const s = v->s;
-    struct wire_line w = { .in = v->fd,
-                           .out = v->fd,
-                           .timeout = (int)(s->timeout * 1000) };
+    struct sync_session w;
+    sync_begin(&w, &s->secret, s->timeout);
+    session_over(&w.session, v->fd, v->fd);
     serve_line(s, &w, v);
     visitor_leave(v);
-    wire_close(&w);
+    session_close(&w.session);
     free(v);
     return NULL;
 }
@@ -248,26 +257,6 @@ static bool serve_enter(void *ctx, int fd, const struct sockaddr *from,
     warn("no memory, or no thread, for a connection");
     close(fd);
     return false;
-}
-
-static int listen_at(const char *where, struct address *at)
-{
-    struct sockaddr_storage to;
-    const int on = 1;
-    if (!address_parse(where, at))
-        return -1;
-    const socklen_t n = address_socket(at, &to);
-    const int fd =
-        socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ||
-        bind(fd, (struct sockaddr *)&to, n) || listen(fd, 64) ||
-        !address_of_socket(fd, at)) {
-        fail("%s: %s", where, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    return fd;
 }
 
 /* How many may be inside at once: descriptors have to be left for reading what
@@ -335,25 +324,25 @@ int sync_serve(const struct sync_args *args, struct list *operands)
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .left = PTHREAD_COND_INITIALIZER };
     struct address at;
-    bool ok;
     if (operands->n != 1)
         return fail("serve needs one path");
     s.path = operands->at[0];
     s.timeout = args->timeout ? args->timeout : SERVE_TIMEOUT;
-    s.secret = secret_read(args->key_file, &ok);
-    if (!ok)
+    if (!secure_read(args->key_file, &s.secret))
         return TROUBLE;
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     if (args->standard) {
-        struct wire_line w = { .in = STDIN_FILENO,
-                               .out = STDOUT_FILENO,
-                               .timeout = -1 };
-        return serve_line(&s, &w, NULL) ? YES : TROUBLE;
+        struct sync_session w;
+        sync_begin(&w, &s.secret, 0);
+        session_over(&w.session, STDIN_FILENO, STDOUT_FILENO);
+        const bool ok = serve_line(&s, &w, NULL);
+        session_close(&w.session);
+        return ok ? YES : TROUBLE;
     }
     if (!can_serve(args, s.path))
         return TROUBLE;
     const int listener =
-        listen_at(args->listen ? args->listen : SYNC_LISTEN, &at);
+        address_listen(args->listen ? args->listen : SYNC_LISTEN, &at);
     if (listener < 0)
         return TROUBLE;
     char text[ADDRESS_TEXT];

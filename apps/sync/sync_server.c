@@ -16,6 +16,7 @@
 
 #include "apps/sync/records.h"
 #include "apps/sync/sync_store.h"
+#include "base/grow.h"
 
 #define LINES_MOST ((size_t)1 << 30) /* bytes that are found for one peer */
 
@@ -394,14 +395,8 @@ static bool take_want(struct sync_server *s, struct reading *r,
         set_range(s->set, e, nbytes * 8, &from, &to);
         /* A beginning that many share is a wish for all of them, once. */
         for (; from < to && s->nwanted < 2 * s->set->n; from++) {
-            if (s->nwanted == s->wanted_room) {
-                const size_t room = s->wanted_room ? 2 * s->wanted_room : 256;
-                uint64_t *const more = realloc(s->wanted, room * sizeof *more);
-                if (!more)
-                    return out_of_memory(out);
-                s->wanted = more;
-                s->wanted_room = room;
-            }
+            if (!GROW(&s->wanted, &s->wanted_room, s->nwanted + 1))
+                return out_of_memory(out);
             s->wanted[s->nwanted++] = s->set->elements[from];
         }
     }

@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/search.h"
 #include "io/files.h"
 
 #define PART ".bloomery-part-"
@@ -281,17 +282,10 @@ static bool gather_chunks(struct incoming *in, int fd,
 static const struct source_chunk *find_chunk(const struct source_chunk *all,
                                              size_t n, const struct chunk *c)
 {
-    size_t from = 0, to = n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (all[middle].chunk.hash < c->hash)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < n && all[from].chunk.hash == c->hash &&
-                   all[from].chunk.n == c->n
-               ? &all[from]
+    size_t at;
+    LOWER_BOUND(at, n, all[at].chunk.hash < c->hash);
+    return at < n && all[at].chunk.hash == c->hash && all[at].chunk.n == c->n
+               ? &all[at]
                : NULL;
 }
 

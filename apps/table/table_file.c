@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "apps/table/table_file.h"
+#include "base/search.h"
 #include "io/filters.h"
 #include "base/byte_order.h"
 #include "io/varint.h"
@@ -344,15 +345,10 @@ static struct cursor block_start(struct table *t, const struct table_block *b)
  * above it. There is one. */
 static struct table_block *block_of(const struct table *t, bly_bytes key)
 {
-    size_t low = 0, high = t->nblocks;
-    while (high - low > 1) {
-        const size_t mid = low + (high - low) / 2;
-        if (order_of(t->blocks[mid].first, key) <= 0)
-            low = mid;
-        else
-            high = mid;
-    }
-    return &t->blocks[low];
+    size_t behind;
+    LOWER_BOUND(behind, t->nblocks,
+                order_of(t->blocks[behind].first, key) <= 0);
+    return &t->blocks[behind ? behind - 1 : 0];
 }
 
 enum table_found table_find(struct table *t, bly_bytes key, enum table_use use,

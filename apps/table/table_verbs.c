@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/table/table.h"
+#include "apps/table/table_args.h"
 #include "apps/table/tables.h"
+#include "base/grow.h"
 #include "io/filters.h"
 #include "io/files.h"
 #include "io/hex.h"
@@ -88,16 +89,8 @@ static bool read_line(void *ctx, bly_bytes line)
                                   : line.len,
                       .deleted = !cut };
     l.nvalue = cut ? line.len - l.nkey - 1 : 0;
-    if (r->n == r->room) {
-        const size_t room = r->room * 2 + 1024;
-        struct line *const more = room > SIZE_MAX / sizeof *more
-                                      ? NULL
-                                      : realloc(r->lines, room * sizeof *more);
-        if (!more)
-            return !fail("out of memory");
-        r->lines = more;
-        r->room = room;
-    }
+    if (!GROW(&r->lines, &r->room, r->n + 1))
+        return !fail("out of memory");
     if (r->args->hex && cut) {
         if (l.nvalue % 2 || !block_fit(&r->text, l.at + line.len) ||
             !hex_read(cut + 1, l.nvalue / 2,

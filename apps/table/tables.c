@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "apps/table/tables.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -34,10 +35,7 @@ static bool is_table_name(const char *name)
 static bool tables_add(struct tables *t, const char *folder, const char *name)
 {
     const size_t n = strlen(folder) + strlen(name) + 2;
-    struct table_file *const more = realloc(t->at, (t->n + 1) * sizeof *more);
-    if (more)
-        t->at = more;
-    char *const path = more ? malloc(n) : NULL;
+    char *const path = GROW(&t->at, &t->room, t->n + 1) ? malloc(n) : NULL;
     if (!path)
         return !fail("out of memory");
     snprintf(path, n, "%s%s%s", folder, *folder ? "/" : "", name);

@@ -15,7 +15,7 @@ struct tables {
         size_t n;
         struct table table;
     } * at;
-    size_t n;
+    size_t n, room;
 };
 
 /* Map the table in path, or those in a folder: files whose names end in .blt,

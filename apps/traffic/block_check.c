@@ -12,8 +12,9 @@
 #include "apps/traffic/block_file.h"
 #include "apps/traffic/block_xdp.h"
 #include "apps/traffic/capture.h"
+#include "base/grow.h"
 #include "io/files.h"
-#include "base/table.h"
+#include "base/lookup.h"
 #include "report/say.h"
 
 #define MOST_VICTIMS ((size_t)1 << 20)
@@ -24,8 +25,9 @@ struct victims {
     struct victim {
         struct prefix address;
         uint64_t packets, bytes;
-    } * at; /* by hash; version 0: free */
+    } * at;
     size_t n, room;
+    struct lookup by_address;
 };
 
 struct check_run {
@@ -41,41 +43,22 @@ struct check_run {
 
 /* ------------------------------------------------------------------ victims */
 
-static struct victim *victim_of(const struct victims *v, const struct prefix *p)
-{
-    for (size_t i = table_hash(p->at, sizeof p->at) & (v->room - 1);;
-         i = (i + 1) & (v->room - 1))
-        if (!v->at[i].address.version ||
-            prefix_order(&v->at[i].address, p) == 0)
-            return &v->at[i];
-}
-
-static bool victims_grow(struct victims *v)
-{
-    struct victims more = { .room = v->room ? 2 * v->room : 64, .n = v->n };
-    if (more.room > 2 * MOST_VICTIMS)
-        return false;
-    more.at = calloc(more.room, sizeof *more.at);
-    if (!more.at)
-        return false;
-    for (size_t i = 0; i < v->room; i++)
-        if (v->at[i].address.version)
-            *victim_of(&more, &v->at[i].address) = v->at[i];
-    free(v->at);
-    *v = more;
-    return true;
-}
-
 /* False: there is no room for another one. */
 static bool victim_count(struct victims *v, const struct prefix *p,
                          uint64_t bytes)
 {
-    if (2 * (v->n + 1) > v->room && !victims_grow(v) &&
-        !(v->room && victim_of(v, p)->address.version))
-        return false;
-    struct victim *const at = victim_of(v, p);
-    v->n += !at->address.version;
-    at->address = *p;
+    const uint64_t hash = table_hash(p->at, sizeof p->at);
+    struct victim *at = NULL;
+    LOOKUP_EACH (&v->by_address, hash, row)
+        if (prefix_order(&v->at[row].address, p) == 0)
+            at = &v->at[row];
+    if (!at) {
+        if (v->n == MOST_VICTIMS || !GROW(&v->at, &v->room, v->n + 1) ||
+            !lookup_add(&v->by_address, hash, v->n))
+            return false;
+        at = &v->at[v->n++];
+        *at = (struct victim){ .address = *p };
+    }
     at->packets++;
     at->bytes += bytes;
     return true;
@@ -92,16 +75,14 @@ static int by_packets(const void *a, const void *b)
 static struct block_victim *victims_list(const struct victims *v)
 {
     struct block_victim *const out = calloc(v->n + 1, sizeof *out);
-    size_t n = 0;
-    for (size_t i = 0; out && i < v->room; i++)
-        if (v->at[i].address.version) {
-            _Static_assert(sizeof out->address == PREFIX_TEXT, "a text");
-            prefix_text(&v->at[i].address, out[n].address);
-            out[n].packets = v->at[i].packets;
-            out[n++].bytes = v->at[i].bytes;
-        }
+    for (size_t i = 0; out && i < v->n; i++) {
+        _Static_assert(sizeof out->address == PREFIX_TEXT, "a text");
+        prefix_text(&v->at[i].address, out[i].address);
+        out[i].packets = v->at[i].packets;
+        out[i].bytes = v->at[i].bytes;
+    }
     if (out)
-        qsort(out, n, sizeof *out, by_packets);
+        qsort(out, v->n, sizeof *out, by_packets);
     return out;
 }
 
@@ -287,5 +268,6 @@ int block_check(const struct traffic_args *args, const struct list *operands)
     prefix_set_free(&r.exact);
     prefix_set_free(&r.allow);
     free(r.victims.at);
+    lookup_free(&r.victims.by_address);
     return status;
 }

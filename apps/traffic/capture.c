@@ -9,21 +9,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <time.h>
 
-#include "apps/traffic/late_pcap.h"
+#include <pcap/pcap.h>
+
 #include "apps/traffic/pcap_file.h"
+#include "base/clock.h"
 #include "io/source.h"
 #include "report/say.h"
-
-struct pcap_calls pcap_calls;
-
-bool pcap_begin(void)
-{
-    static const char *const names[] = { PCAP_CALLS(LATE_NAME) };
-    return late_load("libpcap.so.0.8", "libpcap0.8", names,
-                     sizeof names / sizeof names[0], &pcap_calls);
-}
 
 #define LIVE_SNAP 65535
 #define LIVE_BUFFER (16 << 20) /* bytes that wait in the kernel, at most */
@@ -50,8 +42,6 @@ static bool live_start(pcap_t *p, const char *name)
 static bool live_open(const char *name, struct capture *c)
 {
     char error[PCAP_ERRBUF_SIZE] = "";
-    if (!pcap_begin())
-        return false;
     c->handle = pcap_create(name, error);
     if (!c->handle)
         return !fail("%s: %s", name, error);
@@ -65,20 +55,13 @@ static bool live_open(const char *name, struct capture *c)
                  name, link ? link : "unknown", c->link);
 }
 
-static int64_t live_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static enum captured live_next(struct capture *c, struct frame *f)
 {
     struct pcap_pkthdr *header;
     const unsigned char *bytes;
     /* The clock is read before asking. Behind the answer it would say when this
      * process ran again, and packets may have come by then. */
-    const int64_t now = c->idle ? live_clock() : 0;
+    const int64_t now = c->idle ? clock_day_ns() : 0;
     switch (pcap_next_ex(c->handle, &header, &bytes)) {
     case 1:
         f->ns = (int64_t)header->ts.tv_sec * 1000000000 + header->ts.tv_usec;

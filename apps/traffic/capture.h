@@ -6,7 +6,7 @@
 
 #include "apps/traffic/traffic_args.h"
 #include "apps/traffic/packet.h"
-#include "apps/traffic/until.h"
+#include "base/signals.h"
 
 struct frame {
     int64_t ns; /* since 1970 */

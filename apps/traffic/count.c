@@ -109,9 +109,9 @@ static bool count_pass(struct count_run *r, count_take *take, bool last)
     if (!capture_open(r->name, r->args->interface != NULL, &c))
         return false;
     if (c.live)
-        until_watch();
+        signals_watch(NULL);
     c.hushed = !last;
-    while (!st && !(c.live && until_ended()) &&
+    while (!st && !(c.live && signals_told()) &&
            !(c.live && r->args->number && t.packets >= r->args->number)) {
         got = capture_next(&c, &f);
         if (got == CAPTURED_NONE)

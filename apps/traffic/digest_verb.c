@@ -16,6 +16,8 @@
 #include "apps/traffic/each.h"
 #include "apps/traffic/spie.h"
 #include "apps/traffic/traffic.h"
+#include "base/grow.h"
+#include "base/random.h"
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -104,7 +106,7 @@ static bool seed_next(struct digest_run *r)
 {
     uint64_t seed = r->args->seed;
     if (seed)
-        seed += r->slices * UINT64_C(0x9e3779b97f4a7c15);
+        seed += r->slices * RANDOM_STEP;
     else if (getrandom(&seed, sizeof seed, 0) < 0)
         return !fail("the system has no random numbers");
     r->slices++;
@@ -178,14 +180,8 @@ static bool side_add(struct digest_run *r, enum spie_change change,
                      const struct spie_packet *after)
 {
     struct spie_table *const t = &r->now;
-    if (t->nsides == r->sides_room) {
-        const size_t room = r->sides_room ? 2 * r->sides_room : 64;
-        void *const grown = realloc(t->sides, room * sizeof *t->sides);
-        if (!grown)
-            return !fail("out of memory");
-        t->sides = grown;
-        r->sides_room = room;
-    }
+    if (!GROW(&t->sides, &r->sides_room, t->nsides + 1))
+        return !fail("out of memory");
     t->sides[t->nsides++] =
         (struct spie_side){ bly_hash(&r->hasher, after->at, after->len), change,
                             *before };
@@ -302,7 +298,7 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
         return TROUBLE;
     }
     if (c.live)
-        until_watch();
+        signals_watch(NULL);
     int status = capture_each(&c, args->number, frame_digest, &r);
     if (capture_lost(&c, &r.sum.totals.lost))
         status = TROUBLE;

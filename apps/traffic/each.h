@@ -18,7 +18,7 @@ static inline int capture_each(struct capture *c, uint64_t most,
 {
     struct frame f;
     for (uint64_t n = 0;;) {
-        if (c->live && (until_ended() || (most && n >= most)))
+        if (c->live && (signals_told() || (most && n >= most)))
             return YES;
         switch (capture_next(c, &f)) {
         case CAPTURED:

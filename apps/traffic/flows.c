@@ -19,6 +19,7 @@
 #include "apps/traffic/flows_view.h"
 #include "apps/traffic/multistage.h"
 #include "apps/traffic/traffic.h"
+#include "base/clock.h"
 #include "report/out.h"
 #include "report/say.h"
 #include "report/show.h"
@@ -261,13 +262,6 @@ static void frame_take(struct flows_run *r, const struct capture *c,
         multistage_packet(r->m, &key, f->wire);
 }
 
-static int64_t clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * (int64_t)NS + t.tv_nsec;
-}
-
 #define KEYS_EVERY 50000000 /* nanoseconds, while packets come */
 
 /* Does whoever looks on want to go on? Asking takes a system call, so not for
@@ -284,7 +278,7 @@ static int capture_run(struct flows_run *r, struct capture *c)
 {
     struct frame f;
     for (;;) {
-        if (r->broken || (c->live && until_ended()))
+        if (r->broken || (c->live && signals_told()))
             return YES;
         if (c->live && r->args->number &&
             r->sum.totals.packets >= r->args->number)
@@ -298,7 +292,7 @@ static int capture_run(struct flows_run *r, struct capture *c)
         case CAPTURED_NONE:
             if (r->any && f.ns)
                 interval_turn(r, f.ns - CAPTURE_LATE);
-            if (!view_goes_on(r, clock_now()))
+            if (!view_goes_on(r, clock_day_ns()))
                 return YES;
             break;
         case CAPTURED_END:
@@ -367,7 +361,7 @@ int traffic_flows(const struct traffic_args *args, const struct list *operands)
     }
     int status = TROUBLE;
     if (c.live)
-        until_watch();
+        signals_watch(NULL);
     if (show_begin(&r))
         status = capture_run(&r, &c);
     if (r.any)

@@ -27,6 +27,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "report/out.h"
 #include "report/say.h"
 
@@ -211,13 +212,8 @@ bool view_take(struct flows_view *v, const struct flow *flows, size_t n,
     v->bytes_then = totals->bytes;
     if (v->paused)
         return true;
-    if (n > v->room) {
-        struct flow *const more = realloc(v->flows, n * sizeof *more);
-        if (!more)
-            return false;
-        v->flows = more;
-        v->room = n;
-    }
+    if (!GROW(&v->flows, &v->room, n))
+        return false;
     if (n)
         memcpy(v->flows, flows, n * sizeof *flows);
     v->n = n;

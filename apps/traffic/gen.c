@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/traffic/chance.h"
 #include "apps/traffic/traffic.h"
 #include "base/byte_order.h"
+#include "base/random.h"
 #include "io/files.h"
 #include "report/say.h"
 
@@ -47,7 +47,7 @@ static void packets_share(struct made *m, uint64_t nflows, double skew)
 static void packets_shuffle(struct made *m, uint64_t seed)
 {
     for (uint64_t i = m->n - 1; i > 0; i--) {
-        const uint64_t j = chance_next(&seed) % (i + 1);
+        const uint64_t j = random_next(&seed) % (i + 1);
         const uint32_t was = m->flows[i];
         m->flows[i] = m->flows[j];
         m->flows[j] = was;

@@ -10,6 +10,8 @@
 #include <bloomery.h>
 #include <bloomery/inline.h>
 
+#include "base/random.h"
+
 struct multistage {
     struct multistage_spec spec;
     bly_hasher hasher;
@@ -107,10 +109,7 @@ static void flow_enter(struct multistage *m, uint32_t *slot,
 /* The counter of a hash in stage i. */
 static uint64_t *counter_of(struct multistage *m, uint64_t hash, unsigned i)
 {
-    uint64_t x = hash + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    x ^= x >> 32;
+    const uint64_t x = mix_fast(hash + (i + 1) * RANDOM_STEP);
     return m->spec.shared ? &m->counters[bly_mulhi(x, ncounters(&m->spec))]
                           : &m->counters[i * m->spec.counters +
                                          bly_mulhi(x, m->spec.counters)];

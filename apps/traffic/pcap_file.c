@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/byte_order.h"
+#include "base/grow.h"
 
 #define ROOM ((size_t)1 << 20)
 #define AT_ONCE ((size_t)1 << 17) /* that are read: they stay in cache */
@@ -267,15 +268,8 @@ static enum pcap_got ng_interface(struct pcap_file *f, const unsigned char *at,
         return damaged(f, "an interface that is too short");
     if (f->ninterfaces == MOST_INTERFACES)
         return damaged(f, "more than 65536 interfaces");
-    if (f->ninterfaces == f->room) {
-        const size_t room = f->room ? 2 * f->room : 4;
-        struct ng_interface *const more =
-            realloc(f->interfaces, room * sizeof *more);
-        if (!more)
-            return damaged(f, "out of memory");
-        f->interfaces = more;
-        f->room = room;
-    }
+    if (!GROW(&f->interfaces, &f->room, f->ninterfaces + 1))
+        return damaged(f, "out of memory");
     struct ng_interface *const i = &f->interfaces[f->ninterfaces++];
     *i = (struct ng_interface){ .link = u16_of(f, at),
                                 .snap = u32_of(f, at + 4),

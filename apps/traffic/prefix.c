@@ -10,6 +10,8 @@
 
 #include "apps/traffic/packet.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
+#include "base/search.h"
 #include "report/say.h"
 
 const char *prefix_text(const struct prefix *p, char out[PREFIX_TEXT])
@@ -60,14 +62,8 @@ struct prefix prefix_of(uint8_t version, const unsigned char *address,
 bool prefix_set_take(void *set, const struct prefix *p)
 {
     struct prefix_set *const s = set;
-    if (s->n == s->room) {
-        const size_t room = s->room ? 2 * s->room : 1024;
-        struct prefix *const at = realloc(s->at, room * sizeof *at);
-        if (!at)
-            return !fail("out of memory: %zu prefixes", s->n);
-        s->at = at;
-        s->room = room;
-    }
+    if (!GROW(&s->at, &s->room, s->n + 1))
+        return !fail("out of memory: %zu prefixes", s->n);
     s->at[s->n++] = *p;
     s->sorted = false;
     return true;
@@ -99,14 +95,8 @@ const struct prefix *prefix_set_match(const struct prefix_set *s,
     int bits = version == 4 ? 32 : 128;
     while (bits >= 0) {
         const struct prefix want = prefix_of(version, address, (unsigned)bits);
-        size_t low = 0, high = s->n;
-        while (low < high) {
-            const size_t mid = low + (high - low) / 2;
-            if (prefix_order(&s->at[mid], &want) < 0)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        size_t low;
+        LOWER_BOUND(low, s->n, prefix_order(&s->at[low], &want) < 0);
         if (low < s->n && prefix_order(&s->at[low], &want) == 0)
             return &s->at[low];
         /* Behind what is wanted: an entry of this length or of a shorter one.

@@ -21,7 +21,8 @@
 #include "apps/traffic/packet.h"
 #include "apps/traffic/queue_verb.h"
 #include "apps/traffic/tun.h"
-#include "apps/traffic/until.h"
+#include "base/clock.h"
+#include "base/signals.h"
 #include "report/say.h"
 
 #define LINK_RAW 101   /* DLT_RAW of captures: IP without a frame */
@@ -48,13 +49,6 @@ struct queue_run {
     struct sfb_sum tail; /* what drop-tail has counted */
     struct queue_summary sum;
 };
-
-static double clock_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* ----------------------------------------------------------------- arrival */
 
@@ -173,7 +167,7 @@ static int queue_serve(struct queue_run *r)
     const double start = r->idle = clock_seconds();
     double looked = start;
     int status = YES;
-    while (status == YES && !until_ended()) {
+    while (status == YES && !signals_told()) {
         const double now = clock_seconds();
         packets_leave(r, now);
         if (!packets_come(r, now))
@@ -213,7 +207,7 @@ int queue_live(const struct traffic_args *args)
     r.ring = malloc(r.room * sizeof *r.ring);
     r.sfb = args->queue.tail ? NULL : sfb_new(&spec);
     int status = TROUBLE;
-    until_watch();
+    signals_watch(NULL);
     if (!r.ring || (!r.sfb && !args->queue.tail)) {
         fail("out of memory");
     } else if (tun_open(args->queue.tun, args->queue.out, &r.tun)) {

@@ -26,7 +26,9 @@
 #include <string.h>
 
 #include "base/byte_order.h"
-#include "base/table.h"
+#include "base/grow.h"
+#include "base/lookup.h"
+#include "base/search.h"
 
 #define BUCKETS 65536
 #define WAITING 4096      /* segments of a stream that wait, at most */
@@ -315,13 +317,8 @@ static bool bytes_hand_over(struct reassembly *r, struct stream *s,
 static bool segment_hand_over(struct reassembly *r, const struct stream *s,
                               int64_t place, const unsigned char *at, size_t n)
 {
-    if (n + STREAM_AHEAD > r->room) {
-        unsigned char *const grown = realloc(r->buf, n + STREAM_AHEAD);
-        if (!grown)
-            return false;
-        r->buf = grown;
-        r->room = n + STREAM_AHEAD;
-    }
+    if (!GROW(&r->buf, &r->room, n + STREAM_AHEAD))
+        return false;
     memcpy(r->buf, at, n);
     memset(r->buf + n, 0, STREAM_AHEAD);
     return r->spec.take(r->spec.ctx, &s->key, r->buf, 0, n,
@@ -409,13 +406,10 @@ static bool early_room(struct reassembly *r, struct stream *s)
         s->done = 0;
         return true;
     }
-    const size_t room = s->early_room ? 2 * s->early_room : 8;
-    struct early **const grown = realloc(s->early, room * sizeof grown[0]);
-    if (!grown)
+    const size_t had = s->early_room;
+    if (!GROW(&s->early, &s->early_room, had + 1))
         return false;
-    memory_take(r, (room - s->early_room) * sizeof grown[0]);
-    s->early = grown;
-    s->early_room = room;
+    memory_take(r, (s->early_room - had) * sizeof s->early[0]);
     return true;
 }
 
@@ -423,14 +417,9 @@ static bool early_add(struct reassembly *r, struct stream *s, int64_t place,
                       const struct segment *from, bool twice)
 {
     /* Behind those with the same place: the first version counts. */
-    size_t low = s->done, high = s->done + s->nearly;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->early[middle]->place <= place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    LOWER_BOUND(low, s->nearly, s->early[s->done + low]->place <= place);
+    low += s->done;
     if (low > s->done) {
         struct early *const before = s->early[low - 1];
         if (before->place == place && before->wire == from->wire &&

@@ -12,6 +12,7 @@
 
 #include "apps/traffic/automaton.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
 
 #define FEW 32 /* matches that are put in order without a call for each two */
 
@@ -109,15 +110,8 @@ bool scan_there(const struct scan_string *string, const unsigned char *at,
 
 static bool match_add(struct scanner *s, uint64_t start, size_t string)
 {
-    if (s->nmatches == s->room) {
-        const size_t room = s->room ? 2 * s->room : 1024;
-        struct scan_match *const grown =
-            room > s->room ? realloc(s->matches, room * sizeof *grown) : NULL;
-        if (!grown)
-            return false;
-        s->matches = grown;
-        s->room = room;
-    }
+    if (!GROW(&s->matches, &s->room, s->nmatches + 1))
+        return false;
     s->matches[s->nmatches++] = (struct scan_match){ start, string };
     return true;
 }

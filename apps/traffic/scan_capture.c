@@ -90,7 +90,7 @@ int scan_capture(struct scan_run *r, const char *name, bool live)
     if (!capture_open(name, live, &c))
         return TROUBLE;
     if (live)
-        until_watch();
+        signals_watch(NULL);
     p.streams = reassembly_new(&spec);
     int status = p.streams ? capture_each(&c, r->args->number, frame_scan, &p)
                            : fail("out of memory");

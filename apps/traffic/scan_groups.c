@@ -13,6 +13,7 @@
 
 #include "apps/traffic/scan.h"
 #include "base/byte_order.h"
+#include "base/random.h"
 
 #define CAP SCAN_GROUPS /* longer strings are in the group of this length */
 #define MOST_BITS 21    /* 256 KiB: the filter stays in the second cache */
@@ -174,7 +175,7 @@ static bool group_make(struct scan_group *groups, size_t *ngroups,
         .window = window,
         .mask = UINT64_MAX >> (64 - 8 * window),
         /* Odd, with bits everywhere. */
-        .k = UINT64_C(0x9e3779b97f4a7c15) ^ spec->seed << 1,
+        .k = RANDOM_STEP ^ spec->seed << 1,
     };
     for (size_t i = 0; i < n; i++)
         if (strings[i].n >= shortest && strings[i].n <= longest) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "io/source.h"
 #include "report/say.h"
 
@@ -28,15 +29,8 @@ static const char *string_add(struct rules *r, const struct scan_string *s)
         return "a string of more than 4096 bytes";
     if (r->n == SCAN_MOST)
         return "more than 16777216 strings";
-    if (r->n == r->room) {
-        const size_t room = r->room ? 2 * r->room : 64;
-        struct scan_string *const grown =
-            realloc(r->strings, room * sizeof *grown);
-        if (!grown)
-            return NO_MEMORY;
-        r->strings = grown;
-        r->room = room;
-    }
+    if (!GROW(&r->strings, &r->room, r->n + 1))
+        return NO_MEMORY;
     struct scan_string *const to = &r->strings[r->n];
     *to = *s;
     to->at = malloc(s->n);

@@ -8,7 +8,7 @@
 
 #include <bloomery.h>
 
-#include "apps/traffic/chance.h"
+#include "base/random.h"
 
 struct bin {
     uint32_t packets;
@@ -64,7 +64,7 @@ struct sfb *sfb_new(const struct sfb_spec *spec)
     s->chance = spec->seed;
     s->tokens = spec->penalty_burst;
     for (unsigned i = 0; i < 2; i++) {
-        s->sides[i].seed = chance_next(&s->chance);
+        s->sides[i].seed = random_next(&s->chance);
         s->sides[i].bins =
             calloc((size_t)spec->levels * spec->bins, sizeof *s->sides[i].bins);
     }
@@ -110,7 +110,7 @@ static uint64_t flow_hash(const struct side *side, uint64_t flow)
 static struct bin *bin_of(const struct sfb *s, const struct side *side,
                           uint64_t hash, unsigned level)
 {
-    const uint64_t h = chance_next(&(uint64_t){ hash + level });
+    const uint64_t h = random_next(&(uint64_t){ hash + level });
     return &side->bins[(size_t)level * s->spec.bins +
                        (size_t)((h >> 32) * s->spec.bins >> 32)];
 }
@@ -178,7 +178,7 @@ static void sides_turn(struct sfb *s, double now)
     struct side *const old = &s->sides[s->now];
     for (size_t i = 0; i < (size_t)s->spec.levels * s->spec.bins; i++)
         old->bins[i] = (struct bin){ 0, 0 };
-    old->seed = chance_next(&s->chance);
+    old->seed = random_next(&s->chance);
     s->now ^= 1;
     s->turns++;
     s->turned = now;
@@ -213,7 +213,7 @@ static enum sfb_verdict decide(struct sfb *s, const struct seen *seen,
         return penalty_passes(s, now) ? SFB_TAKEN : SFB_PENALTY;
     if (seen->packets >= s->spec.most)
         return SFB_BIN;
-    return chance_share(&s->chance) < seen->probability ? SFB_EARLY : SFB_TAKEN;
+    return random_share(&s->chance) < seen->probability ? SFB_EARLY : SFB_TAKEN;
 }
 
 enum sfb_verdict sfb_arrive(struct sfb *s, uint64_t flow, double now,

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "apps/traffic/chance.h"
+#include "base/random.h"
 
 #define MOST_SOURCES 100000
 #define LINK SIZE_MAX
@@ -122,7 +122,7 @@ static void source_send(struct sim *s, size_t who, double now)
                              ? trip / from->window
                              : s->spec->packet * 8 / s->spec->constant_rate;
     /* A little chance keeps sources from marching in step. */
-    event_add(s, now + apart * (0.9 + 0.2 * chance_share(&s->chance)), who);
+    event_add(s, now + apart * (0.9 + 0.2 * random_share(&s->chance)), who);
 }
 
 static void result_make(const struct sim *s, struct link_result *out)
@@ -171,9 +171,9 @@ bool link_run(const struct link_spec *spec, struct link_result *out)
         s.sources[i] =
             (struct source){ .window = 1,
                              .trip = spec->round_trip *
-                                     (0.5 + 1.5 * chance_share(&s.chance)),
+                                     (0.5 + 1.5 * random_share(&s.chance)),
                              .yields = i >= spec->constant };
-        event_add(&s, chance_share(&s.chance), i);
+        event_add(&s, random_share(&s.chance), i);
     }
     while (ready) {
         const struct event e = event_take(&s);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/byte_order.h"
+#include "base/grow.h"
 
 #define HEAD4 20
 #define BEHIND4 8
@@ -191,28 +192,16 @@ size_t spie_net_router(struct spie_net *net, const char *name, bool add)
             return i;
     if (!add || n == 0 || n >= SPIE_NAME)
         return SPIE_NOBODY;
-    if (net->nnames == net->names_room) {
-        const size_t room = net->names_room ? 2 * net->names_room : 64;
-        void *const grown = realloc(net->names, room * sizeof *net->names);
-        if (!grown)
-            return SPIE_NOBODY;
-        net->names = grown;
-        net->names_room = room;
-    }
+    if (!GROW(&net->names, &net->names_room, net->nnames + 1))
+        return SPIE_NOBODY;
     memcpy(net->names[net->nnames], name, n + 1);
     return net->nnames++;
 }
 
 bool spie_net_link(struct spie_net *net, size_t a, size_t b)
 {
-    if (net->nlinks == net->links_room) {
-        const size_t room = net->links_room ? 2 * net->links_room : 64;
-        void *const grown = realloc(net->links, room * sizeof *net->links);
-        if (!grown)
-            return false;
-        net->links = grown;
-        net->links_room = room;
-    }
+    if (!GROW(&net->links, &net->links_room, net->nlinks + 1))
+        return false;
     net->links[net->nlinks++] = (struct spie_link){ a, b };
     return true;
 }

@@ -23,6 +23,8 @@
 
 #include "apps/traffic/spie.h"
 #include "base/byte_order.h"
+#include "base/grow.h"
+#include "base/search.h"
 
 static const unsigned char magic[8] = "BLYDIG2\n";
 static const unsigned char magic_1[8] = "BLYDIG1\n";
@@ -60,14 +62,8 @@ static void table_free(struct spie_table *t)
 
 bool spie_file_add(struct spie_file *f, const struct spie_table *t)
 {
-    if (f->ntables == f->room) {
-        const size_t room = f->room ? 2 * f->room : 16;
-        void *const grown = realloc(f->tables, room * sizeof *f->tables);
-        if (!grown)
-            return false;
-        f->tables = grown;
-        f->room = room;
-    }
+    if (!GROW(&f->tables, &f->room, f->ntables + 1))
+        return false;
     f->tables[f->ntables++] = *t;
     return true;
 }
@@ -262,14 +258,8 @@ const char *spie_file_parse(const unsigned char *at, size_t n,
 static const struct spie_side *side_find(const struct spie_table *t,
                                          uint64_t hash)
 {
-    size_t low = 0, high = t->nsides;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (t->sides[middle].hash < hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    LOWER_BOUND(low, t->nsides, t->sides[low].hash < hash);
     return low < t->nsides && t->sides[low].hash == hash ? &t->sides[low]
                                                          : NULL;
 }

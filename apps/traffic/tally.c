@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/random.h"
+
 static const char *const tally_names[] = { "countmin", "spectral",
                                            "spacecode" };
 
@@ -81,7 +83,7 @@ void tally_free(struct tally *t)
 
 static uint64_t next_chance(uint64_t *state)
 {
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = *state += RANDOM_STEP;
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     return x ^ x >> 32;
 }

@@ -11,6 +11,7 @@
 #include "apps/traffic/capture.h"
 #include "apps/traffic/spie.h"
 #include "apps/traffic/traffic.h"
+#include "base/grow.h"
 #include "io/source.h"
 #include "report/out.h"
 #include "report/say.h"
@@ -18,6 +19,7 @@
 
 #define NS 1e9
 #define MOST_FILE ((size_t)1 << 32)
+#define READ_LEAST ((size_t)65536)
 
 struct trace_run {
     const struct traffic_args *args;
@@ -43,14 +45,8 @@ static unsigned char *file_whole(const char *path, size_t *n)
         return NULL;
     }
     while (got > 0) {
-        if (*n == room) {
-            room = room ? 2 * room : 65536;
-            unsigned char *const grown =
-                room <= MOST_FILE ? realloc(at, room) : NULL;
-            if (!grown)
-                break;
-            at = grown;
-        }
+        if (*n > MOST_FILE || !GROW(&at, &room, *n + READ_LEAST))
+            break;
         got = source_read(s, at + *n, room - *n);
         *n += got > 0 ? (size_t)got : 0;
     }

@@ -41,6 +41,8 @@
 #include <unistd.h>
 
 #include "apps/unique/unique.h"
+#include "base/clock.h"
+#include "base/signals.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
@@ -55,9 +57,9 @@
 #define SAVING_SHARE 0.05
 
 /* How long a signal waits for the block whose turn it is. */
-#define SIGNAL_SECONDS 1
+#define SIGNAL_MS 1000
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 
 struct unique_run {
     const struct unique_options *opt;
@@ -129,13 +131,6 @@ static void look_first(struct unique_run *u)
 
 /* ----------------------------------------------------------------- saving */
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* What was printed to a file must not be remembered before it is on disk. */
 static bool output_lasts(void)
 {
@@ -185,9 +180,7 @@ static void give_back(struct unique_run *u)
 /* End as the signal would have ended it, but with all in its place. */
 static void end_by(struct unique_run *u, int number)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += SIGNAL_SECONDS;
+    const struct timespec until = clock_day_after(SIGNAL_MS);
     progress_clear();
     if (take_over(u, &until)) {
         if (!u->torn)
@@ -199,8 +192,7 @@ static void end_by(struct unique_run *u, int number)
              "last time will be printed again",
              u->opt->path);
     }
-    signal(number, SIG_DFL);
-    raise(number);
+    signals_die(number);
     pthread_sigmask(SIG_UNBLOCK, &u->waited, NULL);
 }
 
@@ -226,13 +218,13 @@ static void *attend(void *arg)
             end_by(u, number);
         if (number > 0 || errno != EAGAIN)
             continue;
-        const double start = seconds_now();
+        const double start = clock_seconds();
         take_over(u, NULL);
         if (!u->torn)
             save(u);
         give_back(u);
-        pause =
-            fmax((double)u->opt->every, (seconds_now() - start) / SAVING_SHARE);
+        pause = fmax((double)u->opt->every,
+                     (clock_seconds() - start) / SAVING_SHARE);
     }
     return NULL;
 }
@@ -241,11 +233,10 @@ static void *attend(void *arg)
  * (nohup) stays so. */
 static void attend_begin(struct unique_run *u)
 {
-    struct sigaction old;
     sigemptyset(&u->waited);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaddset(&u->waited, signals[i]);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (signals_heeded(ends[i]))
+            sigaddset(&u->waited, ends[i]);
     pthread_sigmask(SIG_BLOCK, &u->waited, &u->before);
     u->attended = pthread_create(&u->attendant, NULL, attend, u) == 0;
     if (!u->attended) /* then signals do what they always do */

@@ -12,6 +12,7 @@
 #include "apps/urls/blocklist.h"
 #include "apps/urls/lists.h"
 #include "apps/urls/urls.h"
+#include "base/grow.h"
 #include "io/filters.h"
 #include "report/say.h"
 #include "report/show.h"
@@ -47,7 +48,7 @@ struct comparing {
     bly_hasher hasher;
     unsigned width;
     uint64_t *hashes, *prefixes;
-    size_t n, room;
+    size_t n, room_hashes, room_prefixes;
     uint64_t distinct;
 };
 
@@ -56,16 +57,9 @@ static bool compare_take(void *ctx, bly_bytes entry, enum entry_kind kind)
     struct comparing *const c = ctx;
     if (kind != ENTRY_LISTED)
         return true;
-    if (c->n == c->room) {
-        const size_t room = c->room ? 2 * c->room : 4096;
-        uint64_t *const h = realloc(c->hashes, room * sizeof *h);
-        c->hashes = h ? h : c->hashes;
-        uint64_t *const p = realloc(c->prefixes, room * sizeof *p);
-        c->prefixes = p ? p : c->prefixes;
-        if (!h || !p)
-            return false;
-        c->room = room;
-    }
+    if (!GROW(&c->hashes, &c->room_hashes, c->n + 1) ||
+        !GROW(&c->prefixes, &c->room_prefixes, c->n + 1))
+        return false;
     c->hashes[c->n] = bly_hash(&c->hasher, entry.ptr, entry.len);
     c->prefixes[c->n++] = entry_prefix(entry, c->width);
     return true;

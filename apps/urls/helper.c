@@ -18,7 +18,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +27,8 @@
 #include "apps/urls/blocklist.h"
 #include "apps/urls/rules.h"
 #include "apps/urls/urls.h"
+#include "base/clock.h"
+#include "base/signals.h"
 #include "io/hex.h"
 #include "io/files.h"
 #include "report/out.h"
@@ -82,11 +83,7 @@ static bool helper_open(struct helper *h, struct blocklist *l, char *why,
 /* Wait for the next look; false once nobody asks any more. */
 static bool look_again(struct helper *h)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += HELPER_LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    const struct timespec until = clock_day_after(HELPER_LOOK_MS);
     pthread_mutex_lock(&h->lock);
     if (!h->ends)
         pthread_cond_timedwait(&h->ending, &h->lock, &until);
@@ -286,7 +283,7 @@ int urls_verb_helper(const struct urls_args *args, const struct list *operands)
     h.secret = secret_read(args->keys.key_file, &ok);
     if (!ok)
         return TROUBLE;
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     /* Looked at before it is opened: what comes in between is seen later. */
     if (stat(h.path, &h.seen))
         return fail_path(h.path, errno);

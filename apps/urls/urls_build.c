@@ -15,6 +15,7 @@
 #include "apps/urls/blocklist.h"
 #include "apps/urls/lists.h"
 #include "apps/urls/urls.h"
+#include "base/grow.h"
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/paths.h"
@@ -97,14 +98,8 @@ static bool gather_flush(struct gathering *g)
 
 static bool gather_prefix(struct gathering *g, uint64_t prefix)
 {
-    if (g->n == g->room) {
-        const size_t room = g->room ? 2 * g->room : 4096;
-        uint64_t *const more = realloc(g->prefixes, room * sizeof *more);
-        if (!more)
-            return false;
-        g->prefixes = more;
-        g->room = room;
-    }
+    if (!GROW(&g->prefixes, &g->room, g->n + 1))
+        return false;
     g->prefixes[g->n++] = prefix;
     return true;
 }

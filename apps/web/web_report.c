@@ -10,11 +10,14 @@ const struct field web_serving_fields[] = {
     FIELD(struct web_serving, files, NONE, "how many files there are"),
     FIELD(struct web_serving, bytes, NONE, "their bytes"),
     FIELD(struct web_serving, sent, NONE, "the same as they are sent"),
+    FIELD(struct web_serving, handbook, MAYBE,
+          "where the handbook is, if it was built or installed"),
     { 0 },
 };
 
 void web_tell_serving(const struct web_args *args, const struct web_serving *s)
 {
     report(stdout, args->json, web_serving_fields, s,
-           "the playground: {url}\nCtrl-C ends it.\n");
+           "the playground: {url}\n[the handbook: {handbook}\n]"
+           "Ctrl-C ends it.\n");
 }

@@ -3,6 +3,7 @@
  *
  *     GET /             index.html
  *     GET /app.js       and so on: names of files in the folder, nothing else
+ *     GET /handbook/    the site that make site builds, if it is there
  *
  * All files are read when it begins, and compressed once; so a path from
  * outside is only ever compared with names, and never opened. Who may come in
@@ -22,11 +23,12 @@
 #include "wire/http.h"
 #include "report/say.h"
 
-#define WEB_MOST_FILES 64
+#define WEB_MOST_FILES 1024
+#define WEB_MOST_DEPTH 8          /* folders in folders of the handbook */
 #define WEB_MOST_BYTES (16 << 20) /* of one file */
 
 struct web_file {
-    char name[64];
+    char name[128]; /* as in the path, without the first slash */
     const char *type;
     unsigned char *bytes, *packed; /* packed NULL: not worth it */
     size_t nbytes, npacked;
@@ -36,7 +38,8 @@ struct web_server {
     const struct web_args *args;
     char folder[4096];
     struct web_file files[WEB_MOST_FILES];
-    size_t n;
+    size_t n, nplay; /* the playground's come first */
+    bool handbook;
 };
 
 static const struct {
@@ -47,6 +50,10 @@ static const struct {
     { ".css", "text/css; charset=utf-8" },
     { ".svg", "image/svg+xml" },
     { ".wasm", "application/wasm" },
+    { ".json", "application/json" },
+    { ".csv", "text/csv; charset=utf-8" },
+    { ".txt", "text/plain; charset=utf-8" },
+    { ".png", "image/png" },
 };
 
 static const char *type_of(const char *name)
@@ -55,7 +62,7 @@ static const char *type_of(const char *name)
     for (size_t i = 0; dot && i < sizeof web_types / sizeof web_types[0]; i++)
         if (strcmp(dot, web_types[i].ending) == 0)
             return web_types[i].type;
-    return NULL; /* nothing of the playground's */
+    return NULL; /* nothing of ours */
 }
 
 /* ------------------------------------------------------------------- files */
@@ -100,47 +107,101 @@ static bool read_file(const char *path, struct web_file *f)
         fail_path(path, errno ? errno : EIO);
     if (in)
         fclose(in);
-    if (ok)
-        pack(f);
     return ok;
 }
 
-static bool read_folder(struct web_server *s)
+/* One more file, under this name. What is of no type of ours is left out. */
+static bool take_file(struct web_server *s, const char *path, const char *name)
 {
-    DIR *const d = opendir(s->folder);
-    bool ok = true, index = false;
-    if (!d) {
+    struct web_file *const f = &s->files[s->n];
+    const char *const type = type_of(name);
+    if (!type || s->n == WEB_MOST_FILES || strlen(name) >= sizeof f->name)
+        return true;
+    strcpy(f->name, name);
+    f->type = type;
+    s->n++;
+    if (!read_file(path, f))
+        return false;
+    /* The handbook is large, and mostly read on this machine. */
+    if (strchr(name, '/') == NULL)
+        pack(f);
+    return true;
+}
+
+/* The files of a folder, under a prefix; of folders in it as well, as deep as
+ * is said. */
+static bool read_folder(struct web_server *s, const char *folder,
+                        const char *prefix, int depth)
+{
+    DIR *const d = opendir(folder);
+    bool ok = d != NULL;
+    if (!d)
         fail("%s: %s; make web makes the playground, and --folder says where "
              "it is",
-             s->folder, strerror(errno));
-        return false;
-    }
+             folder, strerror(errno));
     for (const struct dirent *e; ok && (e = readdir(d));) {
-        char path[5000];
-        struct web_file *const f = &s->files[s->n];
-        const char *const type = type_of(e->d_name);
-        if (!type || s->n == WEB_MOST_FILES ||
-            strlen(e->d_name) >= sizeof f->name)
+        char path[5000], name[512];
+        struct stat about;
+        if (e->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof path, "%s/%s", s->folder, e->d_name);
-        strcpy(f->name, e->d_name);
-        f->type = type;
-        s->n++;
-        ok = read_file(path, f);
-        index = index || strcmp(f->name, "index.html") == 0;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        snprintf(name, sizeof name, "%s%s", prefix, e->d_name);
+        if (depth && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+            strncat(name, "/", sizeof name - strlen(name) - 1);
+            ok = read_folder(s, path, name, depth - 1);
+        } else {
+            ok = take_file(s, path, name);
+        }
     }
-    closedir(d);
-    if (ok && !index)
-        fail("%s: no index.html in it; make web makes the playground",
-             s->folder);
-    return ok && index;
+    if (d)
+        closedir(d);
+    return ok;
+}
+
+static const struct web_file *find_file(const struct web_server *s,
+                                        const char *name)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->files[i].name, name) == 0)
+            return &s->files[i];
+    return NULL;
+}
+
+static bool read_playground(struct web_server *s)
+{
+    if (!read_folder(s, s->folder, "", 0))
+        return false;
+    s->nplay = s->n;
+    if (find_file(s, "index.html"))
+        return true;
+    fail("%s: no index.html in it; make web makes the playground", s->folder);
+    return false;
+}
+
+/* It stands beside the playground, as make site leaves it or as make install
+ * puts it. */
+static bool read_handbook(struct web_server *s)
+{
+    static const char *const places[] = { "../handbook", "../site" };
+    char path[5000];
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s/search/search_index.json", s->folder,
+                 places[i]);
+        if (access(path, R_OK))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", s->folder, places[i]);
+        s->handbook = read_folder(s, path, "handbook/", WEB_MOST_DEPTH);
+        return s->handbook;
+    }
+    return true;
 }
 
 /* Where the playground is: as said, beside the program as make leaves it, or
  * where make install puts it. */
 static bool find_folder(struct web_server *s)
 {
-    static const char *const places[] = { "web", "../share/bloomery/web" };
+    static const char *const places[] = { "web", "../share/bloomery/web",
+                                          "../../share/bloomery/web" };
     char self[3000], path[4096];
     if (s->args->folder) {
         snprintf(s->folder, sizeof s->folder, "%s", s->args->folder);
@@ -169,13 +230,16 @@ static enum MHD_Result web_answer(void *ctx, struct MHD_Connection *to,
                                   const char *url)
 {
     const struct web_server *const s = ctx;
-    const char *const name = strcmp(url, "/") == 0 ? "index.html" : url + 1;
-    const struct web_file *f = NULL;
-    for (size_t i = 0; *url == '/' && i < s->n && !f; i++)
-        if (strcmp(s->files[i].name, name) == 0)
-            f = &s->files[i];
+    const char *const name = strcmp(url, "/") == 0 ? "index.html"
+                             : strcmp(url, "/handbook/") == 0
+                                 ? "handbook/index.html"
+                                 : url + 1;
+    const struct web_file *const f = *url == '/' ? find_file(s, name) : NULL;
     if (!f)
-        return http_say(to, 404, "The playground is at /.\n");
+        return http_say(to, 404,
+                        s->handbook ? "The playground is at /, and the "
+                                      "handbook at /handbook/.\n"
+                                    : "The playground is at /.\n");
     const char *const takes =
         MHD_lookup_connection_value(to, MHD_HEADER_KIND, "Accept-Encoding");
     const bool packed = f->packed && takes && strstr(takes, "gzip");
@@ -196,12 +260,15 @@ static enum MHD_Result web_answer(void *ctx, struct MHD_Connection *to,
 static void web_started(void *ctx, const char *base, uint64_t port)
 {
     const struct web_server *const s = ctx;
-    char url[256];
+    char url[256], handbook[300];
     snprintf(url, sizeof url, "%s/", base);
-    struct web_serving told = {
-        .url = url, .folder = s->folder, .port = port, .files = s->n
-    };
-    for (size_t i = 0; i < s->n; i++) {
+    snprintf(handbook, sizeof handbook, "%s/handbook/", base);
+    struct web_serving told = { .url = url,
+                                .folder = s->folder,
+                                .handbook = s->handbook ? handbook : NULL,
+                                .port = port,
+                                .files = s->nplay };
+    for (size_t i = 0; i < s->nplay; i++) {
         told.bytes += s->files[i].nbytes;
         told.sent +=
             s->files[i].packed ? s->files[i].npacked : s->files[i].nbytes;
@@ -210,8 +277,11 @@ static void web_started(void *ctx, const char *base, uint64_t port)
         web_tell_serving(s->args, &told);
 }
 
-int web_serve(const struct web_args *args)
+int web_serve(const struct web_args *args, const struct list *operands)
 {
+    if (operands->n)
+        return fail("'%s' is not an option; --folder says where the files are",
+                    operands->at[0]);
     struct web_server *const s = calloc(1, sizeof *s);
     struct http service = {
         .listen = args->listen ? args->listen : "127.0.0.1:8081",
@@ -225,7 +295,8 @@ int web_serve(const struct web_args *args)
     if (!s)
         return fail("out of memory");
     s->args = args;
-    if (find_folder(s) && read_folder(s) && http_open(&service))
+    if (find_folder(s) && read_playground(s) && read_handbook(s) &&
+        http_open(&service))
         status = http_run(&service);
     http_close(&service);
     for (size_t i = 0; i < s->n; i++) {

@@ -500,14 +500,15 @@ static PyObject *filter_repr(PyObject *self)
         return PyUnicode_FromString("<bloomery.Filter: closed>");
     if (!peeked((py_filter *)self, &s))
         return NULL;
-    PyObject *const fpr = py_real(s.fpr_at_capacity);
+    /* Four digits: that is what people plan by. info() has them all. */
+    char *const fpr = PyOS_double_to_string(s.fpr_at_capacity, 'g', 4, 0, NULL);
     PyObject *const text =
         fpr ? PyUnicode_FromFormat(
-                  "<bloomery.Filter: %s, capacity %llu, fpr %S%s>", s.kind,
+                  "<bloomery.Filter: %s, capacity %llu, fpr %s%s>", s.kind,
                   (unsigned long long)s.capacity, fpr,
                   s.mapped ? ", mapped" : "")
             : NULL;
-    Py_XDECREF(fpr);
+    PyMem_Free(fpr);
     return text;
 }
 
@@ -524,19 +525,23 @@ static PyObject *filter_deepcopy(PyObject *self, PyObject *memo)
 
 static PyMethodDef filter_methods[] = {
     { "build", KW(py_filter_build), KEYWORDS | METH_CLASS,
-      "build(iterable, /, *, fpr=0.01, kind='blocked', items=None, keys=None,\n"
-      "      deny=None, threads=1, **as_for_Filter)\n\n"
+      "build($type, iterable, /, *, items=None, fpr=0.01, kind='blocked',\n"
+      "      bits=None, seed=0, secret=None, keys=None, folded=False,\n"
+      "      trimmed=False, no_cr=False, max_bytes=None, deny=None, "
+      "threads=1,\n"
+      "      options=None, **more_options)\n--\n\n"
       "A filter of all the keys, sized by how many different ones there are.\n"
       "A kind that keeps values wants a mapping, or pairs (key, value).\n"
       "deny: keys that are known not to be in it, of a kind that can be told;\n"
       "say with its option others= how many these are." },
     { "open", KW(py_whole_open), KEYWORDS | METH_CLASS,
-      "open(path, *, secret=None, mapped=True, blind=False, check='blocks')\n\n"
+      "open($type, path, *, secret=None, mapped=True, blind=False,\n"
+      "     check='blocks')\n--\n\n"
       "Use the filter in a file. Mapped, it is asked in place, read-only, and\n"
       "compared with its checksum, a large one block by block; mapped=False\n"
       "reads it into memory." },
     { "from_bytes", KW(py_whole_from_bytes), KEYWORDS | METH_CLASS,
-      "from_bytes(bytes, *, secret=None, blind=False)\n\n"
+      "from_bytes($type, bytes, *, secret=None, blind=False)\n--\n\n"
       "A filter from the bytes of a .bly file." },
     { "to_bytes", py_whole_to_bytes, METH_NOARGS,
       "to_bytes($self, /)\n--\n\nThe bytes of its .bly file." },
@@ -598,7 +603,8 @@ static PyType_Slot filter_slots[] = {
     { Py_tp_doc,
       "Filter(items=None, fpr=0.01, *, kind='blocked', bits=None, seed=0,\n"
       "       secret=None, keys=None, folded=False, trimmed=False,\n"
-      "       no_cr=False, max_bytes=None, options=None, **more_options)\n\n"
+      "       no_cr=False, max_bytes=None, options=None, **more_options)\n"
+      "--\n\n"
       "A set that answers \"is this key in it?\" using a few bits per key.\n"
       "\"No\" is certain; \"yes\" is wrong with the probability fpr.\n\n"
       "Give two of items, fpr and bits. keys says what its keys are ('text',\n"

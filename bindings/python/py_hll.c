@@ -102,7 +102,7 @@ static PyMethodDef hll_methods[] = {
 };
 
 static PyType_Slot hll_slots[] = {
-    { Py_tp_doc, "HyperLogLog(precision=14)\n\n"
+    { Py_tp_doc, "HyperLogLog(precision=14)\n--\n\n"
                  "How many different keys there are, to within 1.04 / "
                  "sqrt(2**precision),\n"
                  "in 2**precision registers of 6 bits. len() is the estimate, "

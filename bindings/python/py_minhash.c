@@ -166,7 +166,7 @@ static PyMethodDef minhash_methods[] = {
 
 static PyType_Slot minhash_slots[] = {
     { Py_tp_doc,
-      "MinHash(k=128, *, family='fss', unit='words', size=None, seed=0)\n\n"
+      "MinHash(k=128, *, family='fss', unit='words', size=None, seed=0)\n--\n\n"
       "How alike two sets are: k components, of which two sets of likeness J\n"
       "agree in about J * k. unit, size and seed say how texts are cut." },
     { Py_tp_new, py_sketch_new },

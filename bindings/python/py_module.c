@@ -146,7 +146,8 @@ static PyMethodDef module_methods[] = {
       "kinds()\n--\n\nEvery kind of filter: a list of dicts." },
     { "plan", (PyCFunction)(void (*)(void))module_plan,
       METH_VARARGS | METH_KEYWORDS,
-      "plan(items=None, fpr=None, *, bits=None, kind=None, **options)\n\n"
+      "plan(items=None, fpr=None, *, bits=None, kind=None, seed=0,\n"
+      "     max_bytes=None, options=None, **more_options)\n--\n\n"
       "What a filter would be, without making it: a dict of its size and "
       "rate.\n"
       "Give two of items, fpr and bits." },

@@ -259,7 +259,7 @@ static PyGetSetDef topk_getset[] = {
 
 static PyType_Slot topk_slots[] = {
     { Py_tp_doc,
-      "TopK(k, *, keys='text', bytes=None, seed=0)\n\n"
+      "TopK(k, *, keys='text', bytes=None, seed=0)\n--\n\n"
       "The k heaviest keys of a stream, in memory that does not grow with it.\n"
       "Counts are at or below the truth. len() is how many are on the list." },
     { Py_tp_new, py_sketch_new },

@@ -37,6 +37,7 @@ export class Answers implements Iterable<boolean> {
   at(index: number): boolean | undefined;
   /** How many are true. */
   count(): number;
+  toJSON(): boolean[];
   [Symbol.iterator](): IterableIterator<boolean>;
 }
 
@@ -130,6 +131,8 @@ export interface Filter {
   readonly byteLength: number;
   /** Release its memory now. */
   close(): void;
+  /** What `info({ quick: true })` tells: its bytes are `toBytes()`. */
+  toJSON(): Info | { closed: true };
 }
 
 export interface FilterConstructor {

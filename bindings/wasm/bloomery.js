@@ -20,8 +20,12 @@ const BATCH = 16384; // keys per call: 128 KiB of integers, which stay in the ca
 const ROOM = 1 << 18; // bytes of text per call
 const TWO_63 = 2n ** 63n;
 
+// What consoles call. The names of classes are given, so that they stay when this text is made shorter.
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
 /** What the library refused: `status` is its name there, such as "EFORMAT". */
 export class BloomeryError extends Error {
+  static name = "BloomeryError";
   constructor(status, message) {
     super(message);
     this.name = "BloomeryError";
@@ -44,6 +48,7 @@ for (let i = 1; i < 256; i++) ONES[i] = ONES[i >> 1] + (i & 1);
 
 /** The answers to a batch: bit i % 8 of byte i / 8 for key i. */
 export class Answers {
+  static name = "Answers";
   constructor(bits, length) {
     this.bits = bits;
     this.length = length;
@@ -59,6 +64,13 @@ export class Answers {
   }
   *[Symbol.iterator]() {
     for (let i = 0; i < this.length; i++) yield this.at(i);
+  }
+  /** JSON has the answers: [true, false, ...]. */
+  toJSON() {
+    return [...this];
+  }
+  [INSPECT]() {
+    return `Answers { length: ${this.length}, true: ${this.count()} }`;
   }
 }
 
@@ -123,7 +135,9 @@ async function compile(source) {
   const bytes = bytesOf(source);
   if (bytes) return WebAssembly.compile(bytes);
   if (source instanceof URL && source.protocol === "file:") {
-    const { readFile } = await import("node:fs/promises");
+    // In Node. A bundler for browsers must not look for this module: its name is no constant.
+    const name = ["node:fs", "promises"].join("/");
+    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
     return WebAssembly.compile(await readFile(source));
   }
   const answer = await (source instanceof URL || typeof source === "string" ? fetch(source) : source);
@@ -131,13 +145,19 @@ async function compile(source) {
   return WebAssembly.compile(await answer.arrayBuffer());
 }
 
+// Written out: bundlers (webpack, Vite, Rollup's plugins) find files by such URLs, and copy them.
+const beside = (kinds, simd) =>
+  kinds === "all"
+    ? simd ? new URL("./all.wasm", import.meta.url) : new URL("./all-plain.wasm", import.meta.url)
+    : simd ? new URL("./common.wasm", import.meta.url) : new URL("./common-plain.wasm", import.meta.url);
+
 /**
  * Load the library. `kinds: "all"` takes the larger module; `wasm` is where it
  * comes from, if not from beside this file.
  */
 export async function load({ kinds = "common", simd = hasSimd(), wasm } = {}) {
   if (kinds !== "common" && kinds !== "all") throw new TypeError(`kinds: '${kinds}'; expected "common" or "all"`);
-  const module = await compile(wasm ?? new URL(`${kinds}${simd ? "" : "-plain"}.wasm`, import.meta.url));
+  const module = await compile(wasm ?? beside(kinds, simd));
   return instantiate(module);
 }
 
@@ -415,6 +435,7 @@ export function instantiate(module) {
   const MAKE = Symbol("make");
 
   class Filter {
+    static name = "Filter";
     #at;
     constructor(options, fpr, more) {
       if (options === MAKE) {
@@ -670,6 +691,14 @@ export function instantiate(module) {
     }
     [Symbol.dispose ?? Symbol("dispose")]() {
       this.close();
+    }
+    /** JSON describes the filter, without reading its contents; its bytes are `toBytes()`. */
+    toJSON() {
+      return this.#at ? this.info({ quick: true }) : { closed: true };
+    }
+    [INSPECT]() {
+      const { kind, capacity, bytes } = this.toJSON();
+      return `Filter { ${kind ? `kind: "${kind}", capacity: ${capacity}, bytes: ${bytes}` : "closed"} }`;
     }
   }
 

@@ -1,5 +1,6 @@
 /*
  * bloomery/few.h - filters of a few keys, in as few bytes as possible
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too. Some systems keep a filter for each block of a file: LevelDB keeps one
@@ -10,12 +11,13 @@
  *
  *     unsigned char bytes[64];
  *     size_t nbytes;
- *     bly_few_build(hashes, 35, 7, bytes, sizeof bytes, &nbytes);     32 bytes
+ *     if (bly_few_build(hashes, 35, 7, bytes, sizeof bytes, &nbytes))
+ *         errx(2, "%s", bly_error());
  *     if (bly_few_has(bytes, nbytes, bly_hash(&hasher, key, len)))
  *         read_the_block();
  *
- * The bytes are the whole filter: there is no object to make or release. A
- * Bloom filter of this rate takes 45 bytes.
+ * The 32 bytes are the whole filter: there is no object to make or release. A
+ * Bloom filter of this rate takes 45.
  */
 #ifndef BLOOMERY_FEW_H
 #define BLOOMERY_FEW_H

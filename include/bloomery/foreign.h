@@ -1,8 +1,32 @@
 /*
  * bloomery/foreign.h - filters of other systems
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too.
+ *
+ * The formats, by the names that bly_foreign_spec takes. bly_format_at() says
+ * what each of them can do, docs/formats.md how it is laid out.
+ *
+ *     guava            Guava BloomFilter.writeTo (Java)
+ *     squid            Squid cache digest
+ *     dcso             DCSO bloom (Go), flor (Python)
+ *     bits-and-blooms  bits-and-blooms/bloom, once willf/bloom (Go)
+ *     redisbloom       RedisBloom BF.SCANDUMP, BF.LOADCHUNK (Redis)
+ *     git              git, changed paths in a commit-graph
+ *     elf              ELF programs and libraries, .gnu.hash
+ *     leveldb          LevelDB tables (.ldb, .sst)
+ *     leveldb-filter   LevelDB, the block of filters of a table
+ *     rocksdb          RocksDB tables (.sst)
+ *     rocksdb-filter   RocksDB, the full filter of a table
+ *     cassandra        Apache Cassandra 3.0 and later, Filter.db
+ *     datasketches     Apache DataSketches bloom_filter (Java, C++, Go)
+ *     bip37            Bitcoin, filterload messages (BIP 37)
+ *     bip158           Bitcoin, basic block filters (BIP 158)
+ *     sbbf             Parquet split-block Bloom filter, without the file
+ *     parquet          Parquet files: DuckDB, Spark, Arrow, ...
+ *     valkeybloom      valkey-bloom BF.LOAD (Valkey)
+ *     rediscuckoo      RedisBloom CF.SCANDUMP, CF.LOADCHUNK (Redis)
  */
 #ifndef BLOOMERY_FOREIGN_H
 #define BLOOMERY_FOREIGN_H
@@ -26,7 +50,8 @@ uint64_t bly_murmur64a(const void *bytes, size_t len, uint64_t seed);
  *     bly_foreign *f;
  *     if (bly_foreign_open(NULL, bytes, nbytes, &f))
  *         errx(2, "%s", bly_error());
- *     bly_foreign_has(f, keys, n, bitmap, NULL);
+ *     if (bly_foreign_has(f, keys, n, bitmap, NULL))
+ *         errx(2, "%s", bly_error());
  *     bly_foreign_free(f);
  *
  * A foreign filter may have several parts, each a filter of its own: one per
@@ -58,16 +83,13 @@ typedef struct bly_format_info {
 
 /* Describe the format with this index, or with this name; false, with *out
  * unchanged, if there is none. */
-BLY_SIZED(bool, bly_format_at, bly_format_info,
-          (size_t index, bly_format_info *out), (index, out));
-BLY_SIZED(bool, bly_format_named, bly_format_info,
-          (const char *name, bly_format_info *out), (name, out));
+static inline bool bly_format_at(size_t index, bly_format_info *out);
+static inline bool bly_format_named(const char *name, bly_format_info *out);
 
 /* Describe the first format that recognises these bytes by their contents,
  * damaged or not; false if none does. */
-BLY_SIZED(bool, bly_format_of, bly_format_info,
-          (const void *bytes, size_t nbytes, bly_format_info *out),
-          (bytes, nbytes, out));
+static inline bool bly_format_of(const void *bytes, size_t nbytes,
+                                 bly_format_info *out);
 
 typedef struct bly_foreign_spec {
     const char *format;        /* NULL: find out; bly_foreign_new() needs it */
@@ -84,25 +106,23 @@ typedef struct bly_foreign_spec {
  * bytes until bly_foreign_free(). spec may be NULL. BLY_EFORMAT if the bytes
  * have no known format or are damaged. BLY_EINVAL if they could have several
  * formats, or if an option is missing or wrong. */
-BLY_SIZED(bly_status, bly_foreign_open, bly_foreign_spec,
-          (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
-           bly_foreign **out),
-          (spec, bytes, nbytes, out));
+static inline bly_status bly_foreign_open(const bly_foreign_spec *spec,
+                                          const void *bytes, size_t nbytes,
+                                          bly_foreign **out);
 
 /* Make an empty filter, which belongs to the caller. If items is 0, keys are
  * kept as hashes until bly_foreign_write(), and the filter can be asked only
  * after that. BLY_ENOTSUP for a format that cannot be written. */
-BLY_SIZED(bly_status, bly_foreign_new, bly_foreign_spec,
-          (const bly_foreign_spec *spec, bly_foreign **out), (spec, out));
+static inline bly_status bly_foreign_new(const bly_foreign_spec *spec,
+                                         bly_foreign **out);
 
 /* Make a new filter with the bits of an opened one, if hash and positions agree
  * and only the encoding differs. Otherwise the keys would be needed:
  * BLY_EUNFIT, with the reason in bly_error(). The new filter belongs to the
  * caller and does not need `from` any more. */
-BLY_SIZED(bly_status, bly_foreign_repack, bly_foreign_spec,
-          (const bly_foreign_spec *spec, const bly_foreign *from,
-           bly_foreign **out),
-          (spec, from, out));
+static inline bly_status bly_foreign_repack(const bly_foreign_spec *spec,
+                                            const bly_foreign *from,
+                                            bly_foreign **out);
 
 /* Release f. NULL is allowed. */
 void bly_foreign_free(bly_foreign *f);
@@ -130,9 +150,8 @@ typedef struct bly_foreign_stats {
 /* Describe one part, or, for BLY_WHOLE, all of them together. Counts the
  * bits. */
 #define BLY_WHOLE SIZE_MAX
-BLY_SIZED(void, bly_foreign_stat, bly_foreign_stats,
-          (const bly_foreign *f, size_t part, bly_foreign_stats *out),
-          (f, part, out));
+static inline void bly_foreign_stat(const bly_foreign *f, size_t part,
+                                    bly_foreign_stats *out);
 
 /* The name of the format, the number of parts, and the name of a part. These do
  * not count bits. */
@@ -161,19 +180,20 @@ bly_status bly_foreign_where(const bly_foreign *f, bly_bytes key,
  * BLY_ENOMEM, BLY_ERANGE past the limit, BLY_EFULL where their own rules
  * end. */
 bly_status bly_foreign_add(bly_foreign *f, const bly_bytes *keys, size_t n,
-                           uint64_t *fresh, size_t *ndone);
+                           uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 
 /* The same, but only for keys that are not there: a filter that holds a key as
  * often as it was added does not get the key twice. */
 bly_status bly_foreign_add_new(bly_foreign *f, const bly_bytes *keys, size_t n,
-                               uint64_t *fresh, size_t *ndone);
+                               uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 
 /* Write the filter piece by piece, as bly_write() does. If items was 0, the
  * first call fixes its size. */
-bly_status bly_foreign_write(bly_foreign *f, bly_put *put, void *ctx);
+bly_status bly_foreign_write(bly_foreign *f, bly_put *put,
+                             void *ctx) BLY_MUST_CHECK;
 
 /* Write it to path, atomically, as bly_save() does. */
-bly_status bly_foreign_save(bly_foreign *f, const char *path);
+bly_status bly_foreign_save(bly_foreign *f, const char *path) BLY_MUST_CHECK;
 
 /* ------------------------------------ filters of other systems that change */
 
@@ -186,28 +206,18 @@ bly_status bly_foreign_save(bly_foreign *f, const char *path);
 /* Make a filter that can change from bytes, which are not needed afterwards.
  * Fails as bly_foreign_open() does, and with BLY_ENOTSUP for a format that
  * cannot change. */
-BLY_SIZED(bly_status, bly_foreign_edit, bly_foreign_spec,
-          (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
-           bly_foreign **out),
-          (spec, bytes, nbytes, out));
+static inline bly_status bly_foreign_edit(const bly_foreign_spec *spec,
+                                          const void *bytes, size_t nbytes,
+                                          bly_foreign **out);
 
 /* Change the foreign filter in path, as bly_update() changes one of ours. how
  * may be NULL; only its wait is used. */
 typedef bly_status bly_foreign_change(bly_foreign *f, void *ctx);
-bly_status bly_foreign_update_sized(const char *path, const bly_access *how,
-                                    size_t how_size,
-                                    const bly_foreign_spec *spec,
-                                    size_t spec_size,
-                                    bly_foreign_change *change, void *ctx);
 static inline bly_status bly_foreign_update(const char *path,
                                             const bly_access *how,
                                             const bly_foreign_spec *spec,
                                             bly_foreign_change *change,
-                                            void *ctx)
-{
-    return bly_foreign_update_sized(path, how, sizeof *how, spec, sizeof *spec,
-                                    change, ctx);
-}
+                                            void *ctx) BLY_MUST_CHECK;
 
 /* For a caller that knows which key it will ask f for, or add to it, and has
  * something else to do first: bly_foreign_expect() loads the memory for that
@@ -243,7 +253,8 @@ bly_status bly_foreign_count(const bly_foreign *f, const bly_bytes *keys,
  * and restored. If the call fails, keys before the one that failed have been
  * raised; bly_foreign_increase_each() says which. */
 bly_status bly_foreign_increase(bly_foreign *f, const bly_bytes *keys,
-                                const uint64_t *by, size_t n, uint64_t *now);
+                                const uint64_t *by, size_t n,
+                                uint64_t *now) BLY_MUST_CHECK;
 
 /* The same, one by one. each() is told the index of a key, its new count, and
  * which key it has pushed off the list (ptr NULL: none), whose bytes are valid
@@ -253,40 +264,13 @@ typedef void bly_foreign_raised(void *ctx, size_t i, uint64_t now,
                                 bly_bytes left);
 bly_status bly_foreign_increase_each(bly_foreign *f, const bly_bytes *keys,
                                      const uint64_t *by, size_t n,
-                                     bly_foreign_raised *each, void *ctx);
+                                     bly_foreign_raised *each,
+                                     void *ctx) BLY_MUST_CHECK;
 
 /* Make f the weighted sum of n sketches; f may be one of them. BLY_EUNFIT if
  * their dimensions differ, BLY_ERANGE if a sum does not fit into a counter. */
 bly_status bly_foreign_sum(bly_foreign *f, const bly_foreign *const *from,
-                           const int64_t *weights, size_t n);
-
-/* The same in steps, for callers that must not pause for as long as a pass over
- * large sketches takes. bly_foreign_sums_some() computes ncells more cells of
- * the sum, in memory of its own; *nleft becomes the number that is left. When
- * none is left, bly_foreign_sums_end() makes f the sum, which is as fast as
- * changing two pointers. *changed says whether f is different now. The old
- * contents of f are released by bly_foreign_sums_free(), which may be called in
- * any thread.
- *
- * Pass the same sketches to each call, in the same order. They may change in
- * the meantime; the sum is that of the sketches at the end. After keys of a
- * sketch were raised, report them with bly_foreign_sums_raised(), where
- * `before` is what bly_foreign_changes() was before. After any other change, or
- * if a sketch was replaced by another, the computation starts again; if that
- * happens often, it is done in one go. */
-typedef struct bly_foreign_sums bly_foreign_sums;
-bly_status bly_foreign_sums_new(const bly_foreign *f,
-                                const bly_foreign *const *from,
-                                const int64_t *weights, size_t n,
-                                bly_foreign_sums **out);
-bly_status bly_foreign_sums_some(bly_foreign_sums *s, const bly_foreign *f,
-                                 const bly_foreign *const *from,
-                                 uint64_t ncells, uint64_t *nleft);
-void bly_foreign_sums_raised(bly_foreign_sums *s, const bly_foreign *f,
-                             uint64_t before, const bly_bytes *keys, size_t n);
-bly_status bly_foreign_sums_end(bly_foreign_sums *s, bly_foreign *f,
-                                const bly_foreign *const *from, bool *changed);
-void bly_foreign_sums_free(bly_foreign_sums *s);
+                           const int64_t *weights, size_t n) BLY_MUST_CHECK;
 
 /* The key that the last increase pushed off the list of f, valid until the next
  * increase; false if there was none. */
@@ -316,9 +300,8 @@ void bly_foreign_limit(bly_foreign *f, uint64_t max_bytes);
 /* How many items, up to `to`, a filter made from spec could hold after growing
  * within spec->max_bytes. If that is fewer than `to`, *holds is still set, and
  * the call fails as bly_foreign_add() would. */
-BLY_SIZED(bly_status, bly_foreign_scales, bly_foreign_spec,
-          (const bly_foreign_spec *spec, uint64_t to, uint64_t *holds),
-          (spec, to, holds));
+static inline bly_status bly_foreign_scales(const bly_foreign_spec *spec,
+                                            uint64_t to, uint64_t *holds);
 
 /* The sizes of a part, or of all parts together (BLY_WHOLE; k and fpr_planned
  * are then those of the last part). Does not count bits. */
@@ -331,9 +314,8 @@ typedef struct bly_foreign_sizes {
     uint64_t counted; /* for the whole filter: bytes as its own system counts
                          them, with structures; limits apply to this */
 } bly_foreign_sizes;
-BLY_SIZED(void, bly_foreign_size, bly_foreign_sizes,
-          (const bly_foreign *f, size_t part, bly_foreign_sizes *out),
-          (f, part, out));
+static inline void bly_foreign_size(const bly_foreign *f, size_t part,
+                                    bly_foreign_sizes *out);
 
 /* Get one of the facts of bly_foreign_stats by name; false if f has none of
  * that name. */
@@ -347,10 +329,9 @@ size_t bly_foreign_head(const bly_foreign *f, void *to, size_t room);
 
 /* Make a filter with this head and empty arrays. Fails as bly_foreign_edit()
  * does. */
-BLY_SIZED(bly_status, bly_foreign_start, bly_foreign_spec,
-          (const bly_foreign_spec *spec, const void *head, size_t nhead,
-           bly_foreign **out),
-          (spec, head, nhead, out));
+static inline bly_status bly_foreign_start(const bly_foreign_spec *spec,
+                                           const void *head, size_t nhead,
+                                           bly_foreign **out);
 
 /* Get the bytes of the arrays from `offset` on: *at becomes their address, and
  * the result is their number, at most `most` and up to the end of one array; 0
@@ -379,15 +360,68 @@ typedef struct bly_foreign_record { /* final */
  * BLY_EFORMAT if the record is damaged, or its version is not known. */
 bly_status bly_foreign_store(const bly_foreign *f,
                              const bly_foreign_record *to);
+static inline bly_status bly_foreign_restore(const bly_foreign_spec *spec,
+                                             unsigned version,
+                                             const bly_foreign_record *from,
+                                             bly_foreign **out);
+
+/* ------------------------------------------------- sizes of structs */
+
+/* What is declared `static inline` above: each function passes the size of a
+ * struct, as "Versions" says, to the function of the library whose name ends in
+ * _sized. */
+BLY_SIZED(bool, bly_format_at, bly_format_info,
+          (size_t index, bly_format_info *out), (index, out));
+BLY_SIZED(bool, bly_format_named, bly_format_info,
+          (const char *name, bly_format_info *out), (name, out));
+BLY_SIZED(bool, bly_format_of, bly_format_info,
+          (const void *bytes, size_t nbytes, bly_format_info *out),
+          (bytes, nbytes, out));
+BLY_SIZED(bly_status, bly_foreign_open, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
+           bly_foreign **out),
+          (spec, bytes, nbytes, out));
+BLY_SIZED(bly_status, bly_foreign_new, bly_foreign_spec,
+          (const bly_foreign_spec *spec, bly_foreign **out), (spec, out));
+BLY_SIZED(bly_status, bly_foreign_repack, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const bly_foreign *from,
+           bly_foreign **out),
+          (spec, from, out));
+BLY_SIZED(void, bly_foreign_stat, bly_foreign_stats,
+          (const bly_foreign *f, size_t part, bly_foreign_stats *out),
+          (f, part, out));
+BLY_SIZED(bly_status, bly_foreign_edit, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const void *bytes, size_t nbytes,
+           bly_foreign **out),
+          (spec, bytes, nbytes, out));
+BLY_SIZED(bly_status, bly_foreign_scales, bly_foreign_spec,
+          (const bly_foreign_spec *spec, uint64_t to, uint64_t *holds),
+          (spec, to, holds));
+BLY_SIZED(void, bly_foreign_size, bly_foreign_sizes,
+          (const bly_foreign *f, size_t part, bly_foreign_sizes *out),
+          (f, part, out));
+BLY_SIZED(bly_status, bly_foreign_start, bly_foreign_spec,
+          (const bly_foreign_spec *spec, const void *head, size_t nhead,
+           bly_foreign **out),
+          (spec, head, nhead, out));
 BLY_SIZED(bly_status, bly_foreign_restore, bly_foreign_spec,
           (const bly_foreign_spec *spec, unsigned version,
            const bly_foreign_record *from, bly_foreign **out),
           (spec, version, from, out));
-
-/* Let a memory source that defragments move a part of *f, as bly_move() does.
- * Part 0 includes what belongs to all parts, and *f itself. Cannot fail. */
-typedef void *bly_mover(void *ctx, void *at);
-void bly_foreign_move(bly_foreign **f, size_t part, bly_mover *move, void *ctx);
+bly_status bly_foreign_update_sized(const char *path, const bly_access *how,
+                                    size_t how_size,
+                                    const bly_foreign_spec *spec,
+                                    size_t spec_size,
+                                    bly_foreign_change *change, void *ctx);
+static inline bly_status bly_foreign_update(const char *path,
+                                            const bly_access *how,
+                                            const bly_foreign_spec *spec,
+                                            bly_foreign_change *change,
+                                            void *ctx)
+{
+    return bly_foreign_update_sized(path, how, sizeof *how, spec, sizeof *spec,
+                                    change, ctx);
+}
 
 BLY_END_DECLS
 #endif

@@ -1,5 +1,6 @@
 /*
  * bloomery/inline.h - ask a blocked filter, and add to it, without a call
+ * SPDX-License-Identifier: MIT
  *
  * For keys that come one by one. A processor looks ahead over a few hundred
  * instructions; the shorter a question is, the more questions fit into that
@@ -88,7 +89,7 @@ bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out);
  * Without it, bly_stats.items_added misses them, and a filter that holds
  * nothing else counts as empty: the first bly_add_ints() gives it a type.
  * BLY_EINVAL for other kinds and for mapped filters. */
-bly_status bly_blocked_added(bly_filter *f, uint64_t n);
+bly_status bly_blocked_added(bly_filter *f, uint64_t n) BLY_MUST_CHECK;
 
 BLY_END_DECLS
 

@@ -1,5 +1,6 @@
 /*
  * bloomery/node.h - a node of a network, and what it knows about the others
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too. A node has keys of its own and links to neighbours, by name. For each
@@ -10,13 +11,13 @@
  *
  *     bly_node *v;
  *     const bly_spec spec = { .items = 1000, .fpr = 0.01 };
- *     if (bly_node_new(&spec, started, 60, &v) || bly_node_link(v, "east"))
+ *     if (bly_node_new(&spec, started, 60, &v) || bly_node_link(v, "east") ||
+ *         bly_node_add(v, "printer", 7))
  *         errx(2, "%s", bly_error());
- *     bly_node_add(v, "printer", 7);
  *
- *     bly_node_tell(v, "east", send_to_east, &conn, NULL);
- *     bly_node_hear(v, "east", message, nbytes, now, NULL);
- *     bly_node_tick(v, now, NULL);
+ *     st = bly_node_tell(v, "east", send_to_east, &conn, NULL);
+ *     st = bly_node_hear(v, "east", message, nbytes, now, NULL);
+ *     st = bly_node_tick(v, now, NULL);
  *
  *     bly_way way;
  *     if (bly_node_find(v, "scanner", 7, &way, 1))
@@ -56,9 +57,8 @@ typedef struct bly_node bly_node;
  *
  * With spec->max_bytes, calls fail with BLY_ERANGE rather than let the filters
  * of the node take more than that. */
-BLY_SIZED(bly_status, bly_node_new, bly_spec,
-          (const bly_spec *spec, uint64_t life, uint64_t ttl, bly_node **out),
-          (spec, life, ttl, out));
+static inline bly_status bly_node_new(const bly_spec *spec, uint64_t life,
+                                      uint64_t ttl, bly_node **out);
 
 /* Release v. NULL is allowed. */
 void bly_node_free(bly_node *v);
@@ -73,9 +73,11 @@ const bly_hasher *bly_node_hasher(const bly_node *v);
  * there. Never remove a key that was not added: if it is a false positive,
  * another key is lost instead. A batch of additions cannot fail halfway; a
  * batch of removals goes on after a failure, as bly_remove_hashes() does. */
-bly_status bly_node_add(bly_node *v, const void *key, size_t len);
+bly_status bly_node_add(bly_node *v, const void *key,
+                        size_t len) BLY_MUST_CHECK;
 bly_status bly_node_remove(bly_node *v, const void *key, size_t len);
-bly_status bly_node_add_hashes(bly_node *v, const uint64_t *hashes, size_t n);
+bly_status bly_node_add_hashes(bly_node *v, const uint64_t *hashes,
+                               size_t n) BLY_MUST_CHECK;
 bly_status bly_node_remove_hashes(bly_node *v, const uint64_t *hashes, size_t n,
                                   bly_status *each);
 
@@ -103,8 +105,7 @@ typedef struct bly_link {
 
 /* Link i, from 0, in the order of their names (by bytes); false past the last
  * one. */
-BLY_SIZED(bool, bly_node_link_at, bly_link,
-          (const bly_node *v, size_t i, bly_link *out), (v, i, out));
+static inline bool bly_node_link_at(const bly_node *v, size_t i, bly_link *out);
 
 typedef struct bly_node_stats {
     unsigned depth;      /* hops that it sees; levels of what a link tells */
@@ -118,8 +119,7 @@ typedef struct bly_node_stats {
     double fpr;     /* chance that a key that is nowhere is found */
 } bly_node_stats;
 
-BLY_SIZED(void, bly_node_stat, bly_node_stats,
-          (const bly_node *v, bly_node_stats *out), (v, out));
+static inline void bly_node_stat(const bly_node *v, bly_node_stats *out);
 
 /* ------------------------------------------------------------------ asking */
 
@@ -182,20 +182,18 @@ typedef struct bly_news {
  * what the neighbour knows does not expire and lost messages are noticed. A
  * message without .changes only says "still here", and need be sent only for
  * that purpose. */
-BLY_SIZED(bly_status, bly_node_tell, bly_news,
-          (bly_node *const v, const char *link, bly_put *put, void *ctx,
-           bly_news *info),
-          (v, link, put, ctx, info));
+static inline bly_status bly_node_tell(bly_node *v, const char *link,
+                                       bly_put *put, void *ctx, bly_news *info);
 
 /* Take a message that came over a link, from bytes that anyone may have
  * written. It is used whole or not at all. Messages may be lost, repeated or
  * late: see .fate. BLY_EFORMAT if the message is damaged or forged, BLY_EUNFIT
  * if it comes from a node with other sizes or another hash; the node is then
  * unchanged. */
-BLY_SIZED(bly_status, bly_node_hear, bly_news,
-          (bly_node *const v, const char *link, const void *bytes,
-           size_t nbytes, uint64_t now, bly_news *info),
-          (v, link, bytes, nbytes, now, info));
+static inline bly_status bly_node_hear(bly_node *v, const char *link,
+                                       const void *bytes, size_t nbytes,
+                                       uint64_t now,
+                                       bly_news *info) BLY_MUST_CHECK;
 
 /* The largest number of bytes that a message between nodes like v can have. */
 uint64_t bly_node_news_most(const bly_node *v);
@@ -209,14 +207,41 @@ bly_status bly_node_tick(bly_node *v, uint64_t now, size_t *nexpired);
 
 /* Write v, with its keys, links and what they told: piece by piece, as
  * bly_write() does, or to path, as bly_save() does. */
-bly_status bly_node_write(const bly_node *v, bly_put *put, void *ctx);
-bly_status bly_node_save(const bly_node *v, const char *path);
+bly_status bly_node_write(const bly_node *v, bly_put *put,
+                          void *ctx) BLY_MUST_CHECK;
+bly_status bly_node_save(const bly_node *v, const char *path) BLY_MUST_CHECK;
 
 /* Make a node, which belongs to the caller, from bytes that anyone may have
  * written, or from a file. It begins a new life, whose number must be larger
  * than that of the life it was written in, and tells neighbours everything
  * again. Fails as bly_load() and bly_open() do. A node needs its secret, and
  * cannot be shared. */
+static inline bly_status bly_node_load(const void *bytes, size_t nbytes,
+                                       uint64_t life, const bly_access *how,
+                                       bly_node **out);
+static inline bly_status bly_node_open(const char *path, uint64_t life,
+                                       const bly_access *how, bly_node **out);
+
+/* ------------------------------------------------- sizes of structs */
+
+/* What is declared `static inline` above: each function passes the size of a
+ * struct, as "Versions" says, to the function of the library whose name ends in
+ * _sized. */
+BLY_SIZED(bly_status, bly_node_new, bly_spec,
+          (const bly_spec *spec, uint64_t life, uint64_t ttl, bly_node **out),
+          (spec, life, ttl, out));
+BLY_SIZED(bool, bly_node_link_at, bly_link,
+          (const bly_node *v, size_t i, bly_link *out), (v, i, out));
+BLY_SIZED(void, bly_node_stat, bly_node_stats,
+          (const bly_node *v, bly_node_stats *out), (v, out));
+BLY_SIZED(bly_status, bly_node_tell, bly_news,
+          (bly_node *const v, const char *link, bly_put *put, void *ctx,
+           bly_news *info),
+          (v, link, put, ctx, info));
+BLY_SIZED(bly_status, bly_node_hear, bly_news,
+          (bly_node *const v, const char *link, const void *bytes,
+           size_t nbytes, uint64_t now, bly_news *info),
+          (v, link, bytes, nbytes, now, info));
 BLY_SIZED(bly_status, bly_node_load, bly_access,
           (const void *bytes, size_t nbytes, uint64_t life,
            const bly_access *how, bly_node **out),

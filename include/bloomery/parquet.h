@@ -1,5 +1,6 @@
 /*
  * bloomery/parquet.h - the columns, pages and filters of Parquet files
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too.
@@ -20,11 +21,12 @@ BLY_BEGIN_DECLS
  * points to them.
  *
  *     bly_parquet *p;
- *     bly_parquet_open(bytes, nbytes, NULL, &p);
- *     bly_parquet_filter_begin(p, group, column, nvalues, 0.01);
+ *     if (bly_parquet_open(bytes, nbytes, NULL, &p) ||
+ *         bly_parquet_filter_begin(p, group, column, nvalues, 0.01))
+ *         errx(2, "%s", bly_error());
  *     bly_parquet_filter_add(p, values, n);
- *     bly_parquet_filter_end(p, NULL);
- *     bly_parquet_write(p, put, ctx);
+ *     if (bly_parquet_filter_end(p, NULL) || bly_parquet_write(p, put, ctx))
+ *         errx(2, "%s", bly_error());
  *     bly_parquet_free(p);
  *
  * Threads. Any number of threads may read pages and descriptions at once. A
@@ -76,9 +78,8 @@ typedef struct bly_parquet_column {
 
 /* Write the type in words, such as "INT64 timestamp in microseconds", to out,
  * at most room bytes. */
-BLY_SIZED(void, bly_parquet_type_name, bly_parquet_column,
-          (const bly_parquet_column *c, char *out, size_t room),
-          (c, out, room));
+static inline void bly_parquet_type_name(const bly_parquet_column *c, char *out,
+                                         size_t room);
 
 typedef struct bly_parquet_chunk {
     uint64_t nvalues;      /* including nulls */
@@ -106,18 +107,15 @@ typedef struct bly_parquet_shape {
 bly_status bly_parquet_open(const void *bytes, size_t nbytes,
                             const bly_mem *mem, bly_parquet **out);
 void bly_parquet_free(bly_parquet *p); /* NULL is allowed */
-BLY_SIZED(void, bly_parquet_stat, bly_parquet_shape,
-          (const bly_parquet *p, bly_parquet_shape *out), (p, out));
+static inline void bly_parquet_stat(const bly_parquet *p,
+                                    bly_parquet_shape *out);
 
 /* Describe a column or a chunk; and the number of rows of a group. The indices
  * must be within the shape. */
-BLY_SIZED(void, bly_parquet_column_at, bly_parquet_column,
-          (const bly_parquet *p, size_t column, bly_parquet_column *out),
-          (p, column, out));
-BLY_SIZED(void, bly_parquet_chunk_at, bly_parquet_chunk,
-          (const bly_parquet *p, size_t group, size_t column,
-           bly_parquet_chunk *out),
-          (p, group, column, out));
+static inline void bly_parquet_column_at(const bly_parquet *p, size_t column,
+                                         bly_parquet_column *out);
+static inline void bly_parquet_chunk_at(const bly_parquet *p, size_t group,
+                                        size_t column, bly_parquet_chunk *out);
 uint64_t bly_parquet_group_rows(const bly_parquet *p, size_t group);
 
 /* The index of the column with this name. BLY_EINVAL if there is none, or more
@@ -171,10 +169,10 @@ typedef struct bly_parquet_page {
  * points into the file. BLY_ENOTSUP for a chunk that is encrypted or in another
  * file, BLY_EFORMAT if it is damaged. If the call fails, *at is unchanged and
  * *out means nothing. */
-BLY_SIZED(bly_status, bly_parquet_page_next, bly_parquet_page,
-          (const bly_parquet *p, size_t group, size_t column, uint64_t *at,
-           bly_parquet_page *out),
-          (p, group, column, at, out));
+static inline bly_status bly_parquet_page_next(const bly_parquet *p,
+                                               size_t group, size_t column,
+                                               uint64_t *at,
+                                               bly_parquet_page *out);
 
 /* A filter that was made. */
 typedef struct bly_parquet_filter {
@@ -199,13 +197,38 @@ bly_status bly_parquet_filter_begin(bly_parquet *p, size_t group, size_t column,
 void bly_parquet_filter_add(bly_parquet *p, const bly_bytes *values, size_t n);
 void bly_parquet_filter_add_fixed(bly_parquet *p, const void *values,
                                   size_t width, size_t n);
-BLY_SIZED(bly_status, bly_parquet_filter_end, bly_parquet_filter,
-          (bly_parquet *const p, bly_parquet_filter *out), (p, out));
+static inline bly_status bly_parquet_filter_end(bly_parquet *p,
+                                                bly_parquet_filter *out);
 
 /* Write the file with the filters that were made: the data as they were, the
  * filters, the footer. Anything in the footer that this library does not know
  * is kept. BLY_EIO if put() returns false. */
-bly_status bly_parquet_write(const bly_parquet *p, bly_put *put, void *ctx);
+bly_status bly_parquet_write(const bly_parquet *p, bly_put *put,
+                             void *ctx) BLY_MUST_CHECK;
+
+/* ------------------------------------------------- sizes of structs */
+
+/* What is declared `static inline` above: each function passes the size of a
+ * struct, as "Versions" says, to the function of the library whose name ends in
+ * _sized. */
+BLY_SIZED(void, bly_parquet_type_name, bly_parquet_column,
+          (const bly_parquet_column *c, char *out, size_t room),
+          (c, out, room));
+BLY_SIZED(void, bly_parquet_stat, bly_parquet_shape,
+          (const bly_parquet *p, bly_parquet_shape *out), (p, out));
+BLY_SIZED(void, bly_parquet_column_at, bly_parquet_column,
+          (const bly_parquet *p, size_t column, bly_parquet_column *out),
+          (p, column, out));
+BLY_SIZED(void, bly_parquet_chunk_at, bly_parquet_chunk,
+          (const bly_parquet *p, size_t group, size_t column,
+           bly_parquet_chunk *out),
+          (p, group, column, out));
+BLY_SIZED(bly_status, bly_parquet_page_next, bly_parquet_page,
+          (const bly_parquet *p, size_t group, size_t column, uint64_t *at,
+           bly_parquet_page *out),
+          (p, group, column, at, out));
+BLY_SIZED(bly_status, bly_parquet_filter_end, bly_parquet_filter,
+          (bly_parquet *const p, bly_parquet_filter *out), (p, out));
 
 BLY_END_DECLS
 #endif

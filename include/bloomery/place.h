@@ -1,5 +1,6 @@
 /*
  * bloomery/place.h - which of n members holds a key
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too. Shards, caches and servers come and go. The rules of this header move

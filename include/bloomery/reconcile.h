@@ -1,6 +1,7 @@
 /*
  * bloomery/reconcile.h - find the differences between two sets, sending bytes
  * in proportion to the differences
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too. Two sides have sets of elements of 8 to 64 bytes that are nearly the
@@ -11,9 +12,10 @@
  *     bly_coding how = { .width = 8 };
  *     bly_coded *mine;
  *     bly_differ *d;
- *     bly_coded_new(&how, 0, 2000, &mine);          64 KB
- *     bly_coded_add(mine, elements, 1000000);
- *     bly_differ_new(&how, &d);
+ *     if (bly_coded_new(&how, 0, 2000, &mine) ||              64 KB
+ *         bly_coded_add(mine, elements, 1000000) ||
+ *         bly_differ_new(&how, &d))
+ *         errx(2, "%s", bly_error());
  *     while (!bly_differ_done(d) && receive(bytes, &nbytes))
  *         if (bly_differ_take(d, mine, bytes, nbytes))
  *             errx(2, "%s", bly_error());
@@ -74,8 +76,10 @@ void bly_coded_free(bly_coded *c);
  * that are in the set. Neither checks what is in the set: an element that is
  * added twice is never found as a difference, and gets in the way of others.
  * Each element changes some 2 ln(to) symbols. */
-bly_status bly_coded_add(bly_coded *c, const void *elements, size_t n);
-bly_status bly_coded_remove(bly_coded *c, const void *elements, size_t n);
+bly_status bly_coded_add(bly_coded *c, const void *elements,
+                         size_t n) BLY_MUST_CHECK;
+bly_status bly_coded_remove(bly_coded *c, const void *elements,
+                            size_t n) BLY_MUST_CHECK;
 
 uint64_t bly_coded_items(const bly_coded *c); /* added, less removed */
 uint64_t bly_coded_from(const bly_coded *c);
@@ -134,13 +138,14 @@ typedef struct bly_strata bly_strata;
 
 bly_status bly_strata_new(const bly_coding *how, bly_strata **out);
 void bly_strata_free(bly_strata *s);
-bly_status bly_strata_add(bly_strata *s, const void *elements, size_t n);
+bly_status bly_strata_add(bly_strata *s, const void *elements,
+                          size_t n) BLY_MUST_CHECK;
 
 /* The same in a third of the time, if symbols of the set exist already. s must
  * be new, `elements` must be all n elements of the set, and `all` must hold its
  * symbols from 0 on, at least 32 of them. */
 bly_status bly_strata_add_coded(bly_strata *s, const bly_coded *all,
-                                const void *elements, size_t n);
+                                const void *elements, size_t n) BLY_MUST_CHECK;
 size_t bly_strata_room(const bly_strata *s);
 size_t bly_strata_write(const bly_strata *s, void *bytes);
 

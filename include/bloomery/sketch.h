@@ -1,5 +1,6 @@
 /*
  * bloomery/sketch.h - sketches: heavy keys, distinct keys, similar texts
+ * SPDX-License-Identifier: MIT
  *
  * Besides the filters of bloomery.h, the library has sketches. They find the
  * heaviest keys of a stream, count its distinct keys, and measure how alike
@@ -25,7 +26,8 @@ BLY_BEGIN_DECLS
  *     if (bly_topk_new(&(bly_topk_spec){ .k = 10 }, &t))
  *         errx(2, "%s", bly_error());
  *     while (read_line(&line, &len))
- *         bly_topk_add(t, line, len, 1);
+ *         if (bly_topk_add(t, line, len, 1))
+ *             errx(2, "%s", bly_error());
  *     const size_t n = bly_topk_list(t, top, 10);
  *
  * Counts are close together in the last places of the list. If these matter,
@@ -61,8 +63,8 @@ typedef struct bly_topk_item { /* final */
 } bly_topk_item;
 
 /* Make an empty list, which belongs to the caller until bly_topk_free(). */
-BLY_SIZED(bly_status, bly_topk_new, bly_topk_spec,
-          (const bly_topk_spec *spec, bly_topk **out), (spec, out));
+static inline bly_status bly_topk_new(const bly_topk_spec *spec,
+                                      bly_topk **out);
 
 /* Release t. NULL is allowed. */
 void bly_topk_free(bly_topk *t);
@@ -70,12 +72,13 @@ void bly_topk_free(bly_topk *t);
 /* Add weight to a key; 0 changes nothing. BLY_ERANGE if the sum of all weights
  * would pass 2^64 - 1; BLY_ENOMEM if a key on the list cannot be copied. */
 bly_status bly_topk_add(bly_topk *t, const void *key, size_t len,
-                        uint64_t weight);
+                        uint64_t weight) BLY_MUST_CHECK;
 
 /* The same for n keys. If weights is NULL, each weighs 1. Stops at the first
  * key that fails; *ndone, unless NULL, becomes the number of keys added. */
 bly_status bly_topk_add_keys(bly_topk *t, const bly_bytes *keys,
-                             const uint64_t *weights, size_t n, size_t *ndone);
+                             const uint64_t *weights, size_t n,
+                             size_t *ndone) BLY_MUST_CHECK;
 
 /* List the n heaviest keys, or as many as there are, heaviest first; keys of
  * equal weight are in the order of their bytes. Returns their number. */
@@ -97,14 +100,13 @@ size_t bly_topk_listed(const bly_topk *t);
 /* The spec that t was made from, with secret and mem NULL; and the hasher of t,
  * which belongs to t. The hasher is NULL if t is keyed and was opened without
  * its secret. */
-BLY_SIZED(void, bly_topk_spec_of, bly_topk_spec,
-          (const bly_topk *const t, bly_topk_spec *out), (t, out));
+static inline void bly_topk_spec_of(const bly_topk *t, bly_topk_spec *out);
 const bly_hasher *bly_topk_hasher(const bly_topk *t);
 
 /* Make dst the list of both streams. Both lists must come from equal specs,
  * apart from mem, otherwise BLY_EUNFIT. A list cannot be merged with itself
  * (BLY_EINVAL). If the call fails, dst is unchanged. */
-bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src);
+bly_status bly_topk_merge(bly_topk *dst, const bly_topk *src) BLY_MUST_CHECK;
 
 /* --------------------------------------------------------- distinct keys */
 
@@ -154,7 +156,8 @@ void bly_hll_set_keying(bly_hll *s, bly_keying keying);
  * sketch cannot grow: the hashes for which it had room are in, and adding all
  * of them again later does no harm. For a dense sketch the call cannot run out
  * of memory. */
-bly_status bly_hll_add(bly_hll *s, const uint64_t *hashes, size_t n);
+bly_status bly_hll_add(bly_hll *s, const uint64_t *hashes,
+                       size_t n) BLY_MUST_CHECK;
 
 /* How many hashes were added, counting repeated ones and those of merged
  * sketches. */
@@ -162,7 +165,7 @@ uint64_t bly_hll_total(const bly_hll *s);
 
 /* Make dst the sketch of both streams. BLY_EUNFIT if precisions, hashers or
  * types of keys differ. If the call fails, dst is unchanged. */
-bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src);
+bly_status bly_hll_merge(bly_hll *dst, const bly_hll *src) BLY_MUST_CHECK;
 
 /* An estimate of the number of distinct hashes. *sd, unless NULL, becomes its
  * standard deviation. Reads all of s. */
@@ -202,9 +205,9 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
  *     bly_shingles x;
  *     const bly_sketch_spec spec = { .k = 128 };
  *     if (bly_shingler_new(&spec.shingling, NULL, &cut) ||
- *         bly_sketch_new(&spec, &s) || bly_shingle(cut, text, len, &x))
+ *         bly_sketch_new(&spec, &s) || bly_shingle(cut, text, len, &x) ||
+ *         bly_sketch_add(s, x.hashes, x.n))
  *         errx(2, "%s", bly_error());
- *     bly_sketch_add(s, x.hashes, x.n);
  *
  * Threads. A shingler has one user at a time, and so does a sketch that is
  * being added to; any number of threads may compare sketches. */
@@ -250,10 +253,8 @@ void bly_shingler_free(bly_shingler *s);
 /* Cut a text, which may be any bytes. The shingler keeps as much memory as the
  * largest text so far needed, plus 8 bytes per shingle. If the call fails (with
  * BLY_ENOMEM), *out has no shingles. */
-BLY_SIZED(bly_status, bly_shingle, bly_shingles,
-          (bly_shingler *const s, const void *text, size_t nbytes,
-           bly_shingles *out),
-          (s, text, nbytes, out));
+static inline bly_status bly_shingle(bly_shingler *s, const void *text,
+                                     size_t nbytes, bly_shingles *out);
 
 /* Sort n hashes in place and drop repeated ones. Returns how many are left. */
 size_t bly_distinct(uint64_t *hashes, size_t n);
@@ -308,31 +309,29 @@ typedef struct bly_sketch_spec {
 
 /* Replace zeros by the defaults. BLY_EINVAL, with spec unchanged, if something
  * is out of range. */
-BLY_SIZED(bly_status, bly_sketch_spec_check, bly_sketch_spec,
-          (bly_sketch_spec *const spec), (spec));
+static inline bly_status bly_sketch_spec_check(bly_sketch_spec *spec);
 
 /* BLY_OK if sketches of these two specs can be compared; otherwise BLY_EUNFIT,
  * and bly_error() names what differs. Both specs must be as
  * bly_sketch_spec_check() leaves them. */
-BLY_SIZED(bly_status, bly_sketch_spec_fits, bly_sketch_spec,
-          (const bly_sketch_spec *a, const bly_sketch_spec *b), (a, b));
+static inline bly_status bly_sketch_spec_fits(const bly_sketch_spec *a,
+                                              const bly_sketch_spec *b);
 
 /* Write a spec as BLY_SKETCH_HEAD bytes, the same on every machine, for files
  * that hold many sketches; and read one from bytes that anyone may have
  * written, or fail with BLY_EFORMAT. */
 #define BLY_SKETCH_HEAD 32
-BLY_SIZED(void, bly_sketch_spec_write, bly_sketch_spec,
-          (const bly_sketch_spec *spec, void *bytes), (spec, bytes));
-BLY_SIZED(bly_status, bly_sketch_spec_read, bly_sketch_spec,
-          (const void *bytes, size_t nbytes, bly_sketch_spec *out),
-          (bytes, nbytes, out));
+static inline void bly_sketch_spec_write(const bly_sketch_spec *spec,
+                                         void *bytes);
+static inline bly_status bly_sketch_spec_read(const void *bytes, size_t nbytes,
+                                              bly_sketch_spec *out);
 
 typedef struct bly_sketch bly_sketch;
 
 /* Make the sketch of no shingles, which belongs to the caller until
  * bly_sketch_free(). */
-BLY_SIZED(bly_status, bly_sketch_new, bly_sketch_spec,
-          (const bly_sketch_spec *spec, bly_sketch **out), (spec, out));
+static inline bly_status bly_sketch_new(const bly_sketch_spec *spec,
+                                        bly_sketch **out);
 
 /* Release s. NULL is allowed. */
 void bly_sketch_free(bly_sketch *s);
@@ -346,11 +345,13 @@ void bly_sketch_clear(bly_sketch *s);
 /* Add n more shingles, in any order, repeated ones included; the sketch is the
  * same whether they come all at once or in parts. BLY_EREADONLY if s was read
  * from compact bytes. */
-bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes, size_t n);
+bly_status bly_sketch_add(bly_sketch *s, const uint64_t *hashes,
+                          size_t n) BLY_MUST_CHECK;
 
 /* Make dst the sketch of the union of both sets. BLY_EUNFIT if their specs
  * differ, BLY_EREADONLY if one was read from compact bytes. */
-bly_status bly_sketch_merge(bly_sketch *dst, const bly_sketch *src);
+bly_status bly_sketch_merge(bly_sketch *dst,
+                            const bly_sketch *src) BLY_MUST_CHECK;
 
 /* The k components of s, for comparing and banding; false, with out unchanged,
  * if s has no shingles or is compact. */
@@ -478,11 +479,13 @@ bly_stored_type bly_stored_peek(const void *bytes, size_t nbytes);
 
 /* Write s in the .bly format, as bly_write() does; and the number of bytes that
  * this will take. */
-bly_status bly_stored_write(const bly_stored *s, bly_put *put, void *ctx);
+bly_status bly_stored_write(const bly_stored *s, bly_put *put,
+                            void *ctx) BLY_MUST_CHECK;
 uint64_t bly_stored_bytes(const bly_stored *s);
 
 /* Write s to a file, which is replaced as a whole, as by bly_save(). */
-bly_status bly_stored_save(const bly_stored *s, const char *path);
+bly_status bly_stored_save(const bly_stored *s,
+                           const char *path) BLY_MUST_CHECK;
 
 /* Make a new sketch, which belongs to the caller until bly_stored_free(), from
  * bytes or a file that anyone may have written. BLY_EFORMAT if it is not a
@@ -490,6 +493,65 @@ bly_status bly_stored_save(const bly_stored *s, const char *path);
  * max_bytes and mem are used. A keyed sketch that was opened blind can be
  * described and merged, but takes no keys. If the call fails, *out is of type
  * BLY_STORED_NONE. */
+static inline bly_status bly_stored_load(const void *bytes, size_t nbytes,
+                                         const bly_access *how,
+                                         bly_stored *out);
+static inline bly_status
+bly_stored_open(const char *path, const bly_access *how, bly_stored *out);
+
+/* Release the sketch. BLY_STORED_NONE is allowed. */
+void bly_stored_free(bly_stored *s);
+
+/* Merge as bly_hll_merge(), bly_topk_merge() and bly_sketch_merge() do.
+ * BLY_EUNFIT if the types differ. */
+bly_status bly_stored_merge(bly_stored *dst,
+                            const bly_stored *src) BLY_MUST_CHECK;
+
+/* Change the sketch in a file as bly_update() changes a filter: under its lock,
+ * and as a whole or not at all. If there is no file, one is first made of what
+ * `first` holds; if `first` is NULL, a missing file is an error. */
+typedef bly_status bly_stored_change(bly_stored *s, void *ctx);
+static inline bly_status bly_stored_update(const char *path,
+                                           const bly_access *how,
+                                           const bly_stored *first,
+                                           bly_stored_change *change,
+                                           void *ctx) BLY_MUST_CHECK;
+
+/* Save and open for a type that is known. mem as in bly_spec. Open a keyed
+ * sketch with bly_stored_open(), which takes its secret. */
+bly_status bly_hll_save(const bly_hll *s, const char *path) BLY_MUST_CHECK;
+bly_status bly_hll_open(const char *path, const bly_mem *mem, bly_hll **out);
+bly_status bly_topk_save(const bly_topk *t, const char *path) BLY_MUST_CHECK;
+bly_status bly_topk_open(const char *path, const bly_mem *mem, bly_topk **out);
+bly_status bly_sketch_save(const bly_sketch *s,
+                           const char *path) BLY_MUST_CHECK;
+bly_status bly_sketch_open(const char *path, const bly_mem *mem,
+                           bly_sketch **out);
+
+/* ------------------------------------------------- sizes of structs */
+
+/* What is declared `static inline` above: each function passes the size of a
+ * struct, as "Versions" says, to the function of the library whose name ends in
+ * _sized. */
+BLY_SIZED(bly_status, bly_topk_new, bly_topk_spec,
+          (const bly_topk_spec *spec, bly_topk **out), (spec, out));
+BLY_SIZED(void, bly_topk_spec_of, bly_topk_spec,
+          (const bly_topk *const t, bly_topk_spec *out), (t, out));
+BLY_SIZED(bly_status, bly_shingle, bly_shingles,
+          (bly_shingler *const s, const void *text, size_t nbytes,
+           bly_shingles *out),
+          (s, text, nbytes, out));
+BLY_SIZED(bly_status, bly_sketch_spec_check, bly_sketch_spec,
+          (bly_sketch_spec *const spec), (spec));
+BLY_SIZED(bly_status, bly_sketch_spec_fits, bly_sketch_spec,
+          (const bly_sketch_spec *a, const bly_sketch_spec *b), (a, b));
+BLY_SIZED(void, bly_sketch_spec_write, bly_sketch_spec,
+          (const bly_sketch_spec *spec, void *bytes), (spec, bytes));
+BLY_SIZED(bly_status, bly_sketch_spec_read, bly_sketch_spec,
+          (const void *bytes, size_t nbytes, bly_sketch_spec *out),
+          (bytes, nbytes, out));
+BLY_SIZED(bly_status, bly_sketch_new, bly_sketch_spec,
+          (const bly_sketch_spec *spec, bly_sketch **out), (spec, out));
 BLY_SIZED(bly_status, bly_stored_load, bly_access,
           (const void *bytes, size_t nbytes, const bly_access *how,
            bly_stored *out),
@@ -497,32 +559,10 @@ BLY_SIZED(bly_status, bly_stored_load, bly_access,
 BLY_SIZED(bly_status, bly_stored_open, bly_access,
           (const char *path, const bly_access *how, bly_stored *out),
           (path, how, out));
-
-/* Release the sketch. BLY_STORED_NONE is allowed. */
-void bly_stored_free(bly_stored *s);
-
-/* Merge as bly_hll_merge(), bly_topk_merge() and bly_sketch_merge() do.
- * BLY_EUNFIT if the types differ. */
-bly_status bly_stored_merge(bly_stored *dst, const bly_stored *src);
-
-/* Change the sketch in a file as bly_update() changes a filter: under its lock,
- * and as a whole or not at all. If there is no file, one is first made of what
- * `first` holds; if `first` is NULL, a missing file is an error. */
-typedef bly_status bly_stored_change(bly_stored *s, void *ctx);
 BLY_SIZED(bly_status, bly_stored_update, bly_access,
           (const char *path, const bly_access *how, const bly_stored *first,
            bly_stored_change *change, void *ctx),
           (path, how, first, change, ctx));
-
-/* Save and open for a type that is known. mem as in bly_spec. Open a keyed
- * sketch with bly_stored_open(), which takes its secret. */
-bly_status bly_hll_save(const bly_hll *s, const char *path);
-bly_status bly_hll_open(const char *path, const bly_mem *mem, bly_hll **out);
-bly_status bly_topk_save(const bly_topk *t, const char *path);
-bly_status bly_topk_open(const char *path, const bly_mem *mem, bly_topk **out);
-bly_status bly_sketch_save(const bly_sketch *s, const char *path);
-bly_status bly_sketch_open(const char *path, const bly_mem *mem,
-                           bly_sketch **out);
 
 BLY_END_DECLS
 #endif

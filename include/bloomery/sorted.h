@@ -1,5 +1,6 @@
 /*
  * bloomery/sorted.h - an exact set of integers, in few bits each
+ * SPDX-License-Identifier: MIT
  *
  * What bloomery.h says about failure, ownership, threads and cost holds here
  * too. A set of n integers of w bits takes about w - log2(n) + 1.5 bits per

@@ -1,5 +1,6 @@
 /*
  * bloomery/views.h - ask filters of other kinds than blocked without a call
+ * SPDX-License-Identifier: MIT
  *
  * Like bloomery/inline.h, which is for blocked filters, but for the other kinds
  * that are most often asked for one key at a time:

@@ -23,9 +23,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "api/builder.h"
 #include "api/copies.h"
 #include "api/kept.h"
 #include "api/keying.h"
@@ -165,6 +167,16 @@ const bly_hasher *bly_builder_hasher(const bly_builder *b)
     return &b->planned.set.hasher;
 }
 
+const bly_kind *bly_builder_kind(const bly_builder *b)
+{
+    return b->planned.kind;
+}
+
+bly_keying bly_builder_keying(const bly_builder *b)
+{
+    return b->planned.keying;
+}
+
 /* Registers that nobody else has, or NULL if there is no memory for more. */
 static registers *take_registers(bly_builder *b)
 {
@@ -270,8 +282,7 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
     return st;
 }
 
-/* From now on it can only be freed. */
-static bly_status builder_fails(bly_builder *b, bly_status st)
+bly_status bly_builder_fails(bly_builder *b, bly_status st)
 {
     pthread_mutex_lock(&b->lock);
     b->failed = st;
@@ -296,7 +307,7 @@ bly_status bly_builder_add(bly_builder *b, const uint64_t *hashes,
                                     "are not in it");
     const bly_status st = b->sized ? builder_add_sized(b, hashes, n)
                                    : builder_keep(b, hashes, values, n);
-    return st ? builder_fails(b, st) : BLY_OK;
+    return st ? bly_builder_fails(b, st) : BLY_OK;
 }
 
 /* -------------------------------------------------------------- finishing */
@@ -309,7 +320,7 @@ typedef struct fill_job {
     unsigned nparts;    /* 0: chunks are dealt out; else keys, by part */
     unsigned next_part; /* to be taken; under the builder's lock */
     bly_status status;  /* the first failure; under the builder's lock */
-    char error[256];
+    char error[1024];
 } fill_job;
 
 static void fill_failed(fill_job *job, bly_status st)
@@ -317,7 +328,7 @@ static void fill_failed(fill_job *job, bly_status st)
     pthread_mutex_lock(&job->builder->lock);
     if (!job->status) {
         job->status = st;
-        strncpy(job->error, bly_error(), sizeof job->error - 1);
+        snprintf(job->error, sizeof job->error, "%s", bly_error());
     }
     pthread_mutex_unlock(&job->builder->lock);
 }
@@ -671,7 +682,7 @@ bly_status bly_builder_deny(bly_builder *b, const uint64_t *hashes, size_t n)
         }
         st = store_keep(b, &b->denied, left, NULL, nleft);
     }
-    return st ? builder_fails(b, st) : BLY_OK;
+    return st ? bly_builder_fails(b, st) : BLY_OK;
 }
 
 bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
@@ -685,7 +696,7 @@ bly_status bly_builder_members(bly_builder *b, const uint64_t *hashes, size_t n,
         return bly_fail(BLY_EINVAL, "the builder is finished: make a new one");
     const bly_status st = builder_made(b, 0);
     if (st)
-        return builder_fails(b, st);
+        return bly_builder_fails(b, st);
     if (n) {
         memset(in, 0, BLY_BITMAP_WORDS(n) * sizeof *in);
         b->made->kind->members(b->made, hashes, n, in);

@@ -285,6 +285,37 @@ static bly_status hash_piece_as(const bly_filter *f, bly_key_type type,
                        bly_keys_from(type, keys, from), np, hashes, ndone);
 }
 
+#define NO_SIGN_KNOWN                                                       \
+    "the keys of this filter are text, and an integer above 2^63 may have " \
+    "a sign: use the function whose name ends in _as"
+
+bly_status bly_hash_given(const bly_hasher *hs, bly_keying to,
+                          const bly_given *given, size_t from, size_t n,
+                          uint64_t *hashes, size_t *ndone)
+{
+    const void *const keys = bly_keys_from(
+        given->type ? given->type : BLY_KEYS_BYTES, given->keys, from);
+    const uint64_t *const ints = keys;
+    size_t right = 0;
+    if (!given->type) {
+        bly_hash_keys(hs, keys, n, hashes);
+        *ndone = n;
+        return BLY_OK;
+    }
+    if (!given->unsigned_or_not)
+        return bly_hash_as(hs, to, given->type, keys, n, hashes, ndone);
+    if (to.type != BLY_KEYS_TEXT) {
+        bly_hash_ints(hs, ints, n, hashes);
+        *ndone = n;
+        return BLY_OK;
+    }
+    while (right < n && !(ints[right] >> 63))
+        right++;
+    const bly_status st =
+        bly_hash_as(hs, to, BLY_KEYS_UINT64, ints, right, hashes, ndone);
+    return st || right == n ? st : bly_fail(BLY_ERANGE, NO_SIGN_KNOWN);
+}
+
 bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
                       size_t n, uint64_t *fresh, size_t *ndone)
 {
@@ -360,9 +391,7 @@ bly_status bly_add_int_texts(bly_filter *f, const uint64_t *ints, size_t n,
         fresh[i] = 0; /* those behind the first that is not added */
     if (st || right == n)
         return st;
-    return bly_fail(BLY_ERANGE, "the keys of this filter are text, and an "
-                                "integer above 2^63 may have a sign: use "
-                                "bly_add_as()");
+    return bly_fail(BLY_ERANGE, NO_SIGN_KNOWN);
 }
 
 void bly_has_int_texts(const bly_filter *f, const uint64_t *ints, size_t n,

@@ -36,6 +36,39 @@ bly_status bly_add_int_texts(bly_filter *f, const uint64_t *ints, size_t n,
 void bly_has_int_texts(const bly_filter *f, const uint64_t *ints, size_t n,
                        uint64_t *maybe);
 
+/* Not a type: bly_hash_as() refuses it. */
+#define BLY_NO_TYPE ((bly_key_type)-1)
+
+/* Keys that are not hashed yet, and how they are to be taken. */
+typedef struct bly_given {
+    const void *keys;  /* an array of bly_bytes, or of integers */
+    bly_key_type type; /* of the keys; BLY_KEYS_UNKNOWN: byte strings that are
+                          taken as they are */
+    bool unsigned_or_not; /* uint64, but nobody says whether they have a sign:
+                             what bly_add_ints() and its relatives take */
+} bly_given;
+
+static inline bly_given bly_given_keys(const bly_bytes *keys)
+{
+    return (bly_given){ .keys = keys };
+}
+
+static inline bly_given bly_given_ints(const uint64_t *ints)
+{
+    return (bly_given){ ints, BLY_KEYS_UINT64, true };
+}
+
+static inline bly_given bly_given_as(bly_key_type type, const void *keys)
+{
+    return (bly_given){ keys, type ? type : BLY_NO_TYPE, false };
+}
+
+/* Hash n keys from `from` on for a filter that holds keys as `to` says. *ndone
+ * becomes the number of keys before the first that cannot be hashed. */
+bly_status bly_hash_given(const bly_hasher *hs, bly_keying to,
+                          const bly_given *given, size_t from, size_t n,
+                          uint64_t *hashes, size_t *ndone);
+
 /* Answer "maybe" for n keys, for a filter that cannot be queried. */
 void bly_all_maybe(size_t n, uint64_t *maybe);
 

@@ -22,6 +22,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/sort.h"
@@ -406,7 +407,7 @@ typedef struct peel_job {
     _Atomic uint64_t distinct; /* keys */
     pthread_mutex_t lock;      /* of the two below */
     bly_status status;         /* the first failure */
-    char error[256];
+    char error[1024];
 } peel_job;
 
 /* The seed of an attempt. The order is fixed, so the same keys always give the
@@ -473,7 +474,7 @@ static void *build_shards(void *arg)
         pthread_mutex_lock(&job->lock);
         if (!job->status) {
             job->status = st;
-            strncpy(job->error, bly_error(), sizeof job->error - 1);
+            snprintf(job->error, sizeof job->error, "%s", bly_error());
         }
         pthread_mutex_unlock(&job->lock);
         /* The build has failed: let the others stop after their current

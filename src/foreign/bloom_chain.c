@@ -142,14 +142,36 @@ bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks)
     return BLY_OK;
 }
 
+static size_t chain_lead(const bly_foreign *f, size_t nbytes)
+{
+    return bly_chain_is_valkey(f) && nbytes >= BLY_CHAIN_LARGE ? BLY_CHAIN_LEAD
+                                                               : 0;
+}
+
+unsigned char *bly_chain_array_new(const bly_foreign *f, size_t nbytes)
+{
+    const size_t lead = chain_lead(f, nbytes);
+    unsigned char *const at =
+        nbytes > SIZE_MAX - lead ? NULL : bly_mem_zalloc(f->mem, lead + nbytes);
+    return at ? at + lead : NULL;
+}
+
+void bly_chain_array_free(const bly_foreign *f, unsigned char *data,
+                          size_t nbytes)
+{
+    if (data)
+        bly_mem_release(f->mem, data - chain_lead(f, nbytes),
+                        chain_lead(f, nbytes) + nbytes);
+}
+
 void bly_chain_close(bly_foreign *f)
 {
     if (!f->own)
         return;
     bly_chain_link *const links = bly_chain_links(f);
     for (size_t i = 0; i < f->nparts && !bly_foreign_opened(f); i++)
-        bly_mem_release(f->mem, links[i].data,
-                        (size_t)bly_chain_nbytes(&links[i]));
+        bly_chain_array_free(f, links[i].data,
+                             (size_t)bly_chain_nbytes(&links[i]));
     bly_mem_release(f->mem, links,
                     chain_own_bytes(bly_chain_is_valkey(f), f->nparts));
     f->own = NULL;
@@ -192,7 +214,7 @@ static bly_status chain_push(bly_foreign *f, const bly_chain_link *l)
         bly_mem_zalloc(f->mem, chain_own_bytes(valkey, n + 1));
     /* More than an address has bits for is no memory either. */
     unsigned char *const data = more && (size_t)nbytes == nbytes
-                                    ? bly_mem_zalloc(f->mem, (size_t)nbytes)
+                                    ? bly_chain_array_new(f, (size_t)nbytes)
                                     : NULL;
     if (!data) {
         bly_mem_release(f->mem, more, chain_own_bytes(valkey, n + 1));
@@ -279,18 +301,18 @@ bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to)
     bly_status st = bly_chain_new(to, bly_chain_is_valkey(f), f->nparts);
     if (st)
         return st;
+    to->growth = f->growth;
+    to->flags = f->flags;
     for (size_t i = 0; i < f->nparts; i++) {
         bly_chain_link *const l = &bly_chain_links(to)[i];
         const size_t n = (size_t)bly_chain_nbytes(&from[i]);
         *l = from[i];
-        l->data = st ? NULL : bly_mem_zalloc(to->mem, n);
+        l->data = st ? NULL : bly_chain_array_new(to, n);
         if (l->data)
             memcpy(l->data, from[i].data, n);
         else if (!st)
             st = bly_fail(BLY_ENOMEM, "out of memory");
     }
-    to->growth = f->growth;
-    to->flags = f->flags;
     if (bly_chain_is_valkey(f))
         *bly_chain_rules_of(to) = *bly_chain_rules_of(f);
     return st;
@@ -329,7 +351,12 @@ void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx)
 {
     if (i == 0)
         bly_moved(&f->own, move, ctx);
-    bly_moved(&bly_chain_links(f)[i].data, move, ctx);
+    bly_chain_link *const l = &bly_chain_links(f)[i];
+    const size_t lead = chain_lead(f, (size_t)bly_chain_nbytes(l));
+    unsigned char *at = l->data ? l->data - lead : NULL;
+    bly_moved(&at, move, ctx);
+    if (at)
+        l->data = at + lead;
 }
 
 double bly_chain_rate(const bly_foreign *f)

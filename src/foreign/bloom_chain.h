@@ -114,6 +114,15 @@ static inline bly_chain_rules *bly_chain_rules_of(const bly_foreign *f)
     return (bly_chain_rules *)(void *)(bly_chain_links(f) + f->nparts);
 }
 
+/* The array of a link of f, zeroed; NULL without memory. In front of a large
+ * one of valkey-bloom's there is room for what its records have there, so that
+ * head and array are stored at once, without a copy of both. */
+#define BLY_CHAIN_LEAD ((size_t)64) /* keeps the array aligned */
+#define BLY_CHAIN_LARGE ((size_t)4096)
+unsigned char *bly_chain_array_new(const bly_foreign *f, size_t nbytes);
+void bly_chain_array_free(const bly_foreign *f, unsigned char *data,
+                          size_t nbytes);
+
 /* f->own: a chain of nlinks links, to be filled in. */
 bly_status bly_chain_new(bly_foreign *f, bool valkey, uint64_t nlinks);
 

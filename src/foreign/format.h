@@ -31,6 +31,7 @@
 #include "core/bytes.h"
 #include "core/memory.h"
 #include "core/status.h"
+#include "host/foreign_host.h"
 #include "kinds/kind.h" /* bly_facts */
 
 #define BLY_FOREIGN_MAX_K 255

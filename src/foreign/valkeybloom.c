@@ -209,7 +209,6 @@ static bly_status valkeybloom_store(const bly_foreign *f,
                                     const bly_foreign_record *to)
 {
     const bly_chain_link *const links = bly_chain_links(f);
-    const bly_mem *const mem = to->mem ? to->mem : f->mem;
     to->put_uint(to->ctx, f->nparts);
     to->put_uint(to->ctx, f->growth);
     to->put_real(to->ctx, links[0].error);
@@ -218,13 +217,16 @@ static bly_status valkeybloom_store(const bly_foreign *f,
     for (size_t i = 0; i < f->nparts; i++) {
         const bly_chain_link *const l = &links[i];
         const size_t n = VALKEYBLOOM_BLOB + (size_t)bly_chain_nbytes(l);
-        unsigned char *const blob = mem->alloc(mem->ctx, n);
-        if (!blob)
-            return bly_fail(BLY_ENOMEM, "out of memory");
-        valkeybloom_write_blob(f, l, blob);
-        memcpy(blob + VALKEYBLOOM_BLOB, l->data, (size_t)bly_chain_nbytes(l));
+        /* In front of a large array there is room for the head, and in an
+         * opened file it stands there already; a small one is copied. */
+        unsigned char room[VALKEYBLOOM_BLOB + BLY_CHAIN_LARGE];
+        const bool small = n - VALKEYBLOOM_BLOB < BLY_CHAIN_LARGE;
+        unsigned char *const blob = small ? room : l->data - VALKEYBLOOM_BLOB;
+        if (small || !bly_foreign_opened(f))
+            valkeybloom_write_blob(f, l, blob);
+        if (small)
+            memcpy(blob + VALKEYBLOOM_BLOB, l->data, n - VALKEYBLOOM_BLOB);
         to->put_bytes(to->ctx, blob, n);
-        bly_mem_release(mem, blob, n);
         to->put_uint(to->ctx, l->capacity);
         if (i + 1 == f->nparts)
             to->put_uint(to->ctx, l->items);
@@ -249,7 +251,7 @@ static bool valkeybloom_restore_link(bly_foreign *f,
              valkeybloom_blob(bly_chain_rules_of(f), i, blob, n, rate, &s, &l);
     }
     if (ok)
-        l.data = bly_mem_zalloc(f->mem, (size_t)bly_chain_nbytes(&l));
+        l.data = bly_chain_array_new(f, (size_t)bly_chain_nbytes(&l));
     if (l.data) {
         memcpy(l.data, blob + VALKEYBLOOM_BLOB, (size_t)bly_chain_nbytes(&l));
         bly_chain_links(f)[i] = l;

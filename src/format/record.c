@@ -28,7 +28,7 @@ enum {
     AT_VERSION = 8,
     AT_KIND = 12,
     AT_HASH = 16,
-    AT_FLAGS = 20,
+    AT_FLAG_BITS = 20,
     AT_SEED = 24,
     AT_SECRET_CHECK = 32,
     AT_ITEMS = 40,
@@ -210,7 +210,7 @@ static void encode_meta(const bly_record *r, unsigned char *page)
 {
     unsigned char *const block = page + meta_at(r->encoding);
     const size_t span = bly_meta_span(r->nmeta);
-    bly_store32(page + AT_FLAGS, FLAG_META);
+    bly_store32(page + AT_FLAG_BITS, FLAG_META);
     bly_store32(block, r->nmeta);
     memcpy(block + BLY_META_LENGTH, r->meta, r->nmeta);
     if (r->encoding)
@@ -256,7 +256,7 @@ size_t bly_record_span(const unsigned char *head, size_t have)
         return BLY_SHORT_HEADER;
     if (!bly_load32(head + AT_ENCODING))
         return BLY_PAGE;
-    if (!(bly_load32(head + AT_FLAGS) & FLAG_META))
+    if (!(bly_load32(head + AT_FLAG_BITS) & FLAG_META))
         return BLY_SHORT_HEADER;
     if (have < shortest)
         return shortest;
@@ -301,12 +301,12 @@ static bly_status check_page(const unsigned char *page, bool sketch)
                         "files");
     if (sketch && encoding <= BLY_CODE_BYTES)
         return bly_fail(BLY_EFORMAT, "a filter, not a sketch");
-    if (bly_load32(page + AT_FLAGS) & ~FLAG_META ||
+    if (bly_load32(page + AT_FLAG_BITS) & ~FLAG_META ||
         encoding > (sketch ? BLY_CODE_SKETCH : BLY_CODE_BYTES))
         return bly_fail(BLY_EFORMAT,
                         "made by a newer bloomery: flags %#x, "
                         "encoding %u (use a newer one)",
-                        (unsigned)bly_load32(page + AT_FLAGS),
+                        (unsigned)bly_load32(page + AT_FLAG_BITS),
                         (unsigned)encoding);
     if (version == 2 && encoding)
         return bly_damaged("it is of format version 2, and coded");
@@ -319,7 +319,7 @@ static bly_status decode_meta(const unsigned char *page, bly_record *r)
     const size_t at = meta_at(r->encoding), at_sum = header_sum_at(r->encoding);
     const unsigned char *const block = page + at;
     size_t span = 0;
-    if (bly_load32(page + AT_FLAGS) & FLAG_META) {
+    if (bly_load32(page + AT_FLAG_BITS) & FLAG_META) {
         r->nmeta = bly_load32(block);
         if (r->nmeta == 0 || r->nmeta > BLY_META_MOST)
             return bly_damaged("its metadata are of an impossible size");

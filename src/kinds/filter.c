@@ -638,8 +638,7 @@ static void move_body(bly_filter *f, void *(*move)(void *ctx, void *at),
     memmove(f->data, (unsigned char *)state + before, (size_t)f->shape.nbytes);
 }
 
-bly_filter *bly_move(bly_filter *f, void *(*move)(void *ctx, void *at),
-                     void *ctx)
+bly_filter *bly_move(bly_filter *f, bly_mover *move, void *ctx)
 {
     /* Move the struct first; after that its old bytes must not be touched. */
     bly_filter *moved = move(ctx, f);

@@ -13,6 +13,7 @@
 #include "core/hash.h"
 #include "core/block_sums.h"
 #include "engine/rows.h"
+#include "host/host.h"
 #include "kinds/kind.h"
 
 /* The properties of a filter apart from its shape. */
@@ -153,8 +154,8 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b);
 /* Has nothing ever been added to f or to a layer of it? */
 bool bly_filter_untouched(const bly_filter *f);
 
-/* bly_free(), bly_become(), bly_move(), bly_equal() and
- * bly_set_coded() of bloomery.h are in filter.c too. */
+/* bly_free(), bly_become(), bly_equal() and bly_set_coded() of bloomery.h are
+ * in filter.c too, and bly_move() of host/host.h. */
 
 /* Does a key have the same hash in both? */
 bool bly_same_hash(const bly_filter *a, const bly_filter *b);

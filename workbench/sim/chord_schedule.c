@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
+
 #define MOST_NODES 48
 #define MOST_WAITING 4096
 #define IDS 16 /* bits */
@@ -44,10 +46,7 @@ struct schedule {
 
 static uint64_t draw(struct schedule *s)
 {
-    uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return random_next(&s->random);
 }
 
 /* ----------------------------------------------------------------- the host */

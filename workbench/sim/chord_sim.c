@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define DATA_SILENT \
     (UINT64_C(1) << 32) /* a timer: this request is not answered */
 
@@ -73,15 +75,9 @@ static void host_timer(struct chord *n, enum chord_timer t, uint64_t delay)
 
 static size_t place_of(const struct chord_sim *s, uint64_t id)
 {
-    size_t low = 0, high = s->nmembers;
-    while (low < high) {
-        const size_t mid = (low + high) / 2;
-        if (s->members[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, s->nmembers, s->members[at].id < id);
+    return at;
 }
 
 struct chord_peer chord_sim_owner(const struct chord_sim *s, uint64_t id)

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "apps/digest/jobs.h"
-#include "base/table.h"
+#include "base/grow.h"
+#include "base/lookup.h"
 #include "report/say.h"
 
 #define ICP_HEADER 20
@@ -36,43 +37,27 @@ struct simulation {
 struct names {
     struct simulation *s;
     bly_hasher hasher;
-    uint64_t *hashes; /* open addressing; 0: free */
-    uint32_t *numbers;
-    uint64_t mask, n, nbytes;
+    uint64_t *hashes;
+    size_t n, room;
+    struct lookup by_hash;
+    uint64_t nbytes;
 };
 
-/* The hash is that of the simulated proxies, and its seed is known. */
-static uint64_t slot_of(uint64_t hash)
+/* The number of a URL by its hash, which may be new. False: no memory. */
+static bool name_number(struct names *t, uint64_t hash, uint32_t *out)
 {
-    return table_hash(&hash, sizeof hash);
-}
-
-static bool names_grow(struct names *t)
-{
-    const uint64_t slots = t->hashes ? (t->mask + 1) * 2 : 1 << 16;
-    struct names more = *t;
-    if (slots > UINT32_MAX)
+    /* It is that of the simulated proxies, and its seed is known. */
+    const uint64_t place = table_hash(&hash, sizeof hash);
+    LOOKUP_EACH (&t->by_hash, place, row)
+        if (t->hashes[row] == hash) {
+            *out = (uint32_t)row;
+            return true;
+        }
+    if (!GROW(&t->hashes, &t->room, t->n + 1) ||
+        !lookup_add(&t->by_hash, place, t->n))
         return false;
-    more.hashes = calloc((size_t)slots, sizeof *more.hashes);
-    more.numbers = calloc((size_t)slots, sizeof *more.numbers);
-    more.mask = slots - 1;
-    if (!more.hashes || !more.numbers) {
-        free(more.hashes);
-        free(more.numbers);
-        return false;
-    }
-    for (uint64_t i = 0; t->hashes && i <= t->mask; i++) {
-        uint64_t at = slot_of(t->hashes[i]) & more.mask;
-        if (!t->hashes[i])
-            continue;
-        while (more.hashes[at])
-            at = (at + 1) & more.mask;
-        more.hashes[at] = t->hashes[i];
-        more.numbers[at] = t->numbers[i];
-    }
-    free(t->hashes);
-    free(t->numbers);
-    *t = more;
+    t->hashes[t->n] = hash;
+    *out = (uint32_t)t->n++;
     return true;
 }
 
@@ -83,26 +68,16 @@ static bool simulate_line(void *ctx, const struct digest_line *line,
     (void)text;
     if (!line->is_asked)
         return true;
-    if ((!t->hashes || t->n * 2 > t->mask) && !names_grow(t)) {
-        fail("out of memory");
-        return false;
-    }
-    const uint64_t hash = bly_hash(&t->hasher, line->key.ptr, line->key.len);
-    const uint64_t key = hash ? hash : 1;
-    uint64_t at = slot_of(key) & t->mask;
-    while (t->hashes[at] && t->hashes[at] != key)
-        at = (at + 1) & t->mask;
-    if (!t->hashes[at]) {
-        t->hashes[at] = key;
-        t->numbers[at] = (uint32_t)t->n++;
-    }
+    uint32_t number;
     t->nbytes += line->url.len;
     /* Who asked decides the proxy; a list does not say, so they take turns. */
     const uint64_t who =
         line->client.len
             ? bly_hash(&t->hasher, line->client.ptr, line->client.len)
             : t->s->trace.n;
-    if (digest_trace_add(&t->s->trace, t->numbers[at],
+    if (name_number(t, bly_hash(&t->hasher, line->key.ptr, line->key.len),
+                    &number) &&
+        digest_trace_add(&t->s->trace, number,
                          (unsigned)(who % t->s->how.nproxies)))
         return true;
     fail("out of memory");
@@ -125,7 +100,7 @@ static int simulate_read(struct simulation *s, const struct list *names)
              (unsigned long long)counts.lines);
     s->trace.url_bytes = (double)t.nbytes / fmax(1, (double)s->trace.n);
     free(t.hashes);
-    free(t.numbers);
+    lookup_free(&t.by_hash);
     return status;
 }
 

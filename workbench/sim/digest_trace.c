@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "apps/digest/digest.h"
+#include "base/random.h"
+#include "base/search.h"
 
 void digest_trace_free(struct digest_trace *t)
 {
@@ -41,32 +43,12 @@ bool digest_trace_add(struct digest_trace *t, uint32_t document, unsigned proxy)
     return true;
 }
 
-/* SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static double random_unit(uint64_t *state)
-{
-    return (double)(random_next(state) >> 11) * 0x1p-53;
-}
-
 /* The first of n rising sums that is above x. */
 static uint64_t sum_above(const double *sums, uint64_t n, double x)
 {
-    uint64_t low = 0, high = n - 1;
-    while (low < high) {
-        const uint64_t mid = low + (high - low) / 2;
-        if (sums[mid] > x)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, n - 1, sums[at] <= x);
+    return at;
 }
 
 bool digest_trace_zipf(struct digest_trace *t, unsigned nproxies,
@@ -81,7 +63,7 @@ bool digest_trace_zipf(struct digest_trace *t, unsigned nproxies,
     for (uint64_t i = 0; done && i < ndocuments; i++)
         sums[i] = sum += pow((double)i + 1, -zipf);
     for (uint64_t i = 0; done && i < n; i++) {
-        const double x = random_unit(&seed) * sum;
+        const double x = random_share(&seed) * sum;
         const unsigned proxy = (unsigned)(random_next(&seed) % nproxies);
         done = digest_trace_add(t, (uint32_t)sum_above(sums, ndocuments, x),
                                 proxy);

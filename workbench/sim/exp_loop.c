@@ -15,6 +15,7 @@
 
 #include "workbench/sim/experiment.h"
 #include "apps/net/faces.h"
+#include "base/random.h"
 #include "report/say.h"
 
 #define HOP_LIMIT 64
@@ -101,7 +102,7 @@ bool net_false_drops(const struct net_spec *spec, unsigned d, double *out)
         unsigned suspicions = 0;
         for (unsigned at = 0; !st && at < d && suspicions < spec->strikes;
              at++) {
-            const uint64_t name = graph_random(&random);
+            const uint64_t name = random_next(&random);
             struct mark m;
             st = mark_make(maker, &name, sizeof name, &m);
             suspicions = mark_in(&m, &p) ? suspicions + 1 : 0;

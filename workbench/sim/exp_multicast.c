@@ -15,6 +15,7 @@
 
 #include "apps/net/cast.h"
 #include "workbench/sim/experiment.h"
+#include "base/random.h"
 #include "report/say.h"
 
 struct group {
@@ -151,7 +152,7 @@ bool net_multicast(const struct net_spec *given, struct net_result *out)
     ok = ok && cast_routers(&run, spec.groups);
     uint64_t random = spec.seed;
     for (uint64_t i = 0; ok && i < spec.groups; i++) {
-        const uint64_t number = graph_random(&random);
+        const uint64_t number = random_next(&random);
         memcpy(groups[i].pair, &number, sizeof number);
         groups[i].source = graph_below(&random, g->n);
         if (!cast_members(&run, &groups[i], spec.seed + i))
@@ -159,7 +160,7 @@ bool net_multicast(const struct net_spec *given, struct net_result *out)
                        (unsigned long long)spec.groups);
     }
     for (uint64_t i = 0; ok && i < spec.tries; i++)
-        cast_send(&run, &groups[graph_random(&random) % spec.groups]);
+        cast_send(&run, &groups[random_next(&random) % spec.groups]);
     double state = 0, joins = 0;
     for (uint32_t at = 0; ok && at < g->n; at++) {
         state += (double)run.routers[at].groups.nbits * sizeof(uint64_t);

@@ -14,6 +14,7 @@
 #include "workbench/sim/experiment.h"
 #include "apps/net/faces.h"
 #include "apps/net/way_back.h"
+#include "base/random.h"
 #include "report/say.h"
 
 struct way_run {
@@ -31,7 +32,7 @@ static struct marked way_start(const struct net_spec *spec, uint64_t *random)
     struct marked p = { 0 };
     for (unsigned i = 0; i < spec->bits / 64; i++)
         p.words[i] = spec->start == NET_ONES     ? UINT64_MAX
-                     : spec->start == NET_RANDOM ? graph_random(random)
+                     : spec->start == NET_RANDOM ? random_next(random)
                                                  : 0;
     return p;
 }

@@ -11,6 +11,7 @@
 
 #include "apps/net/gossip/gossip_wire.h"
 #include "workbench/sim/sim.h"
+#include "base/random.h"
 #include "report/say.h"
 
 #define INTERVAL 1000 /* milliseconds */
@@ -45,22 +46,14 @@ struct sim_world {
     bool failed;
 };
 
-static uint64_t world_random(struct sim_world *w)
-{
-    uint64_t x = w->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 static uint64_t below(struct sim_world *w, uint64_t n)
 {
-    return world_random(w) % n;
+    return random_next(&w->random) % n;
 }
 
 static double chance(struct sim_world *w)
 {
-    return (double)(world_random(w) >> 11) * 0x1p-53;
+    return random_share(&w->random);
 }
 
 /* ----------------------------------------------------------------- the host */
@@ -295,7 +288,7 @@ static bool world_peers(struct sim_world *w)
             words ? summary_new(words, w->indexes[i]->nwords, NULL, 0) : NULL;
         const bool ok =
             s && gossip_init(&w->peers[i], &sim_rules, &sim_host, w, &self,
-                             &seed, i == w->n - 1, 0, world_random(w));
+                             &seed, i == w->n - 1, 0, random_next(&w->random));
         if (ok)
             gossip_publish(&w->peers[i], s, 0);
         summary_drop(s);
@@ -355,7 +348,7 @@ static size_t change_one(struct sim_world *w, uint32_t peer)
     uint64_t *const more = realloc(words, (n + 30) * sizeof *more);
     struct summary *s = NULL;
     for (size_t i = 0; more && i < 30; i++)
-        more[n + i] = world_random(w);
+        more[n + i] = random_next(&w->random);
     if (more)
         s = summary_new(more, n + 30, self->summary, self->version);
     const size_t bytes = s ? (s->ndelta ? s->ndelta : s->nwhole) : 0;

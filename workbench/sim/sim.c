@@ -26,6 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/random.h"
+
 #define SIM_CLASSES 8 /* 64 bytes to 8 KiB */
 #define SIM_UNIT 64
 #define SIM_SLAB ((size_t)1 << 20)
@@ -83,7 +86,7 @@ struct sim {
 
     uint64_t turn;                  /* time / width of the run */
     struct sim_entry *run, *sorted; /* and memory for sorting it */
-    size_t nrun, at_run, room_run;
+    size_t nrun, at_run, room_run, room_sorted;
     struct sim_slot wheel[SIM_SLOTS];
     uint64_t taken[SIM_SLOTS / 64]; /* slots that are not empty */
     struct sim_chunk *chunks;       /* free ones */
@@ -93,19 +96,16 @@ struct sim {
 
     struct sim_item *unused[SIM_CLASSES];
     void **slabs;
-    size_t nslabs, at, left; /* of the last one */
+    size_t room_slabs, nslabs, at, left; /* of the last one */
     void **chunk_slabs;
-    size_t nchunk_slabs;
+    size_t nchunk_slabs, room_chunks;
     bool failed;
     struct sim_counts counts;
 };
 
 uint64_t sim_random(struct sim *s)
 {
-    uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return random_next(&s->random);
 }
 
 struct sim *sim_new(const struct sim_links *links, uint32_t nnodes,
@@ -152,15 +152,13 @@ static size_t class_bytes(unsigned c)
 }
 
 /* One more slab, in a list of them; NULL: no memory. */
-static void *slab_new(void ***list, size_t *n)
+static void *slab_new(void ***list, size_t *room, size_t *n)
 {
-    void **const more = realloc(*list, (*n + 1) * sizeof *more);
-    if (!more)
+    if (!GROW(list, room, *n + 1))
         return NULL;
-    *list = more;
     void *const slab = aligned_alloc(SIM_UNIT, SIM_SLAB);
     if (slab)
-        more[(*n)++] = slab;
+        (*list)[(*n)++] = slab;
     return slab;
 }
 
@@ -183,7 +181,7 @@ static struct sim_item *item_new(struct sim *s, size_t nbytes)
     } else {
         if (s->left < class_bytes(c)) {
             if (s->nslabs == UINT32_MAX / SIM_UNITS ||
-                !slab_new(&s->slabs, &s->nslabs))
+                !slab_new(&s->slabs, &s->room_slabs, &s->nslabs))
                 return NULL;
             s->at = 0;
             s->left = SIM_SLAB;
@@ -214,14 +212,8 @@ static bool is_sooner(const struct sim_far *a, const struct sim_far *b)
 
 static bool far_put(struct sim *s, uint64_t time, uint32_t name)
 {
-    if (s->nfar == s->room_far) {
-        const size_t room = s->room_far ? 2 * s->room_far : 1024;
-        struct sim_far *const more = realloc(s->far, room * sizeof *more);
-        if (!more)
-            return false;
-        s->far = more;
-        s->room_far = room;
-    }
+    if (!GROW(&s->far, &s->room_far, s->nfar + 1))
+        return false;
     const struct sim_far e = { time, s->number++, name };
     size_t i = s->nfar++;
     for (size_t up; i > 0 && is_sooner(&e, &s->far[up = (i - 1) / 4]); i = up)
@@ -253,7 +245,7 @@ static struct sim_chunk *chunk_new(struct sim *s)
 {
     if (!s->chunks) {
         struct sim_chunk *const slab =
-            slab_new(&s->chunk_slabs, &s->nchunk_slabs);
+            slab_new(&s->chunk_slabs, &s->room_chunks, &s->nchunk_slabs);
         for (size_t i = 0; slab && i < SIM_SLAB / sizeof *slab; i++) {
             slab[i].next = s->chunks;
             s->chunks = &slab[i];
@@ -304,19 +296,8 @@ static uint64_t slot_next(const struct sim *s)
 
 static bool run_room(struct sim *s, size_t n)
 {
-    if (n <= s->room_run)
-        return true;
-    const size_t room = n < 1024 ? 1024 : 2 * n;
-    struct sim_entry *const run = realloc(s->run, room * sizeof *run);
-    if (run)
-        s->run = run;
-    struct sim_entry *const other = realloc(s->sorted, room * sizeof *other);
-    if (other)
-        s->sorted = other;
-    if (!run || !other)
-        return false;
-    s->room_run = room;
-    return true;
+    return GROW(&s->run, &s->room_run, n) &&
+           GROW(&s->sorted, &s->room_sorted, n);
 }
 
 /* By time, those of one time as they stand: few by insertion, many by
@@ -412,8 +393,8 @@ void sim_send(struct sim *s, uint32_t from, uint32_t to, const void *bytes,
     const uint64_t spread = s->links.delay_most - s->links.delay_least;
     const uint64_t delay =
         s->links.delay_least + (spread ? sim_random(s) % (spread + 1) : 0);
-    const bool lost = s->links.loss > 0 &&
-                      (double)(sim_random(s) >> 11) * 0x1p-53 < s->links.loss;
+    const bool lost =
+        s->links.loss > 0 && random_share(&s->random) < s->links.loss;
     item->what = lost ? SIM_LOST : SIM_MESSAGE;
     item->node = to;
     item->from = from;

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include "apps/net/find/find.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,44 +16,13 @@
 
 #include "apps/net/seek.h"
 #include "chord/chord_client.h"
+#include "base/signals.h"
 #include "report/out.h"
 #include "report/say.h"
 
 #define USUAL_TTL 60
 #define USUAL_TIMEOUT 3000
 #define FIND_PLACES 1024 /* that one question asks, at most */
-
-const struct field find_row_fields[] = {
-    FIELD(struct find_row, name, NONE, "the service"),
-    FIELD(struct find_row, where, NONE, "where it is reached"),
-    VALUES(struct find_row, "tags", tags, ntags, NONE, "what it is"),
-    FIELD(struct find_row, at, NONE,
-          "the server, or member of the ring, that "
-          "told of it"),
-    FIELD(struct find_row, by, NONE, "how it was found: near, tree or ring"),
-    FIELD(struct find_row, hops, NONE, "steps from the first server"),
-    FIELD(struct find_row, asked, NONE, "servers asked until then"),
-    { 0 },
-};
-
-struct find_status {
-    uint64_t services, links, heard, children, bytes, looks, news, refused,
-        expired, full;
-};
-
-const struct field find_status_fields[] = {
-    FIELD(struct find_status, services, NONE, "announced here"),
-    FIELD(struct find_status, links, NONE, "neighbours"),
-    FIELD(struct find_status, heard, NONE, "of these, that tell something"),
-    FIELD(struct find_status, children, NONE, "servers below it"),
-    FIELD(struct find_status, bytes, BYTES, "of memory in its filters"),
-    FIELD(struct find_status, looks, NONE, "questions for services"),
-    FIELD(struct find_status, news, NONE, "messages of neighbours"),
-    FIELD(struct find_status, refused, NONE, "of these, refused"),
-    FIELD(struct find_status, expired, NONE, "services that were forgotten"),
-    FIELD(struct find_status, full, NONE, "announcements without room"),
-    { 0 },
-};
 
 struct find_run {
     const struct find_args *args;
@@ -384,7 +352,7 @@ int net_find(const struct find_args *args, const struct list *tags)
     struct find_run *const r = calloc(1, sizeof *r);
     if (!r)
         return fail("no memory");
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     const int status =
         take_tags(tags, 0, &r->wanted) && find_open(r, args, &args->at)
             ? find_all(r)
@@ -394,14 +362,6 @@ int net_find(const struct find_args *args, const struct list *tags)
 }
 
 /* --------------------------------------------------------------- announcing */
-
-static volatile sig_atomic_t announce_ends;
-
-static void announce_signal(int signal)
-{
-    (void)signal;
-    announce_ends = 1;
-}
 
 static bool announce_to(struct find_run *r, struct caller *c,
                         const struct address *at, bool there)
@@ -437,23 +397,21 @@ static int announce_run(struct find_run *r)
 {
     const struct find_args *const args = r->args;
     const uint64_t ttl = args->ttl ? args->ttl : USUAL_TTL;
-    const struct sigaction ends = { .sa_handler = announce_signal };
     bool silent = false;
     if (!announce_all(r, true))
         return fail("%s could not be announced: %s", r->wanted.name,
                     r->call.why);
     if (args->once)
         return YES;
-    sigaction(SIGTERM, &ends, NULL);
-    sigaction(SIGINT, &ends, NULL);
+    signals_watch(NULL);
     note("%s is announced", r->wanted.name);
-    while (!announce_ends) {
+    while (!signals_told()) {
         /* Two of three may be lost. */
         const uint64_t ms = 1000 * ttl / 3;
         const struct timespec wait = { (time_t)(ms / 1000),
                                        (long)(ms % 1000) * 1000000 };
         nanosleep(&wait, NULL);
-        if (announce_ends)
+        if (signals_told())
             break;
         const bool told = announce_all(r, true) > 0;
         if (!told && !silent)
@@ -471,7 +429,7 @@ int net_announce(const struct find_args *args, const struct list *words)
     int status = TROUBLE;
     if (!r)
         return fail("no memory");
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     if (!service_text(r->wanted.name, words->at[0], strlen(words->at[0])) ||
         !service_text(r->wanted.where, where, strlen(where)))
         fail("a name and a place have 1 to %d printable bytes", SERVICE_TEXT);

@@ -25,6 +25,12 @@ struct find_row {
     size_t ntags;
     uint64_t hops, asked;
 };
+
+/* What a server says of itself. */
+struct find_status {
+    uint64_t services, links, heard, children, bytes, looks, news, refused,
+        expired, full;
+};
 extern const struct field find_row_fields[], find_status_fields[];
 
 int net_node(const struct find_args *args);

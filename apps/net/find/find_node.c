@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "apps/net/find/find.h"
+#include "base/clock.h"
 #include "wire/serving.h"
 #include "report/say.h"
 
@@ -33,7 +34,7 @@ static void node_question(void *ctx, uint64_t line, const struct frame *f)
     struct find_node *const n = ctx;
     const char *why = "";
     const enum frame_error error =
-        finder_question(&n->finder, f, runtime_now(), &why);
+        finder_question(&n->finder, f, clock_ms(), &why);
     if (error)
         runtime_refuse(n->runtime, line, f, error, why);
     else
@@ -49,7 +50,7 @@ static void node_answer(void *ctx, uint64_t tag, const struct frame *f)
 static void node_period(void *ctx, uint64_t data)
 {
     struct find_node *const n = ctx;
-    finder_tick(&n->finder, runtime_now());
+    finder_tick(&n->finder, clock_ms());
     runtime_after(n->runtime, n->period, data);
 }
 
@@ -85,7 +86,7 @@ int net_node(const struct find_args *args)
     n->finder.ask = node_ask;
     n->finder.ctx = n;
     int status = TROUBLE;
-    const int listener = runtime_listen(args->listen, &n->finder.self);
+    const int listener = address_listen(args->listen, &n->finder.self);
     const bool ready = listener >= 0 &&
                        finder_new(&n->finder, &sizes, serving_life()) &&
                        node_links(&n->finder, args);

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/table.h"
+#include "base/lookup.h"
+#include "base/grow.h"
+#include "base/search.h"
 #include "io/folders.h"
 #include "io/source.h"
 #include "io/text_words.h"
@@ -46,33 +48,13 @@ void doc_index_free(struct doc_index *x)
     free(x);
 }
 
-/* Room for n more than there are, doubling; true: *at has moved perhaps. */
-static bool room_for(void **at, size_t each, size_t used, size_t more)
-{
-    size_t had = 16, wants = 16;
-    while (had < used)
-        had *= 2;
-    while (wants < used + more)
-        wants *= 2;
-    if (*at && wants <= had)
-        return true;
-    void *const bigger = realloc(*at, wants * each);
-    if (bigger)
-        *at = bigger;
-    return bigger;
-}
-
 bool doc_index_add(struct doc_index *x, const char *path, const uint64_t *words,
                    const uint32_t *counts, size_t n)
 {
     uint64_t all = 0;
     char *const name = strdup(path);
-    void *docs = x->docs, *postings = x->postings;
-    bool ok = name && room_for(&docs, sizeof *x->docs, x->ndocs, 1);
-    x->docs = docs;
-    ok = ok && room_for(&postings, sizeof *x->postings, x->npostings, n);
-    x->postings = postings;
-    if (!ok) {
+    if (!name || !GROW(&x->docs, &x->room_docs, x->ndocs + 1) ||
+        !GROW(&x->postings, &x->room_postings, x->npostings + n)) {
         free(name);
         return false;
     }
@@ -117,15 +99,9 @@ uint64_t *doc_index_words(const struct doc_index *x)
 /* The first posting of a word, or of the next one. */
 static size_t postings_of(const struct doc_index *x, uint64_t word)
 {
-    size_t low = 0, high = x->npostings;
-    while (low < high) {
-        const size_t mid = (low + high) / 2;
-        if (x->postings[mid].word < word)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, x->npostings, x->postings[at].word < word);
+    return at;
 }
 
 size_t doc_index_with(const struct doc_index *x, uint64_t word)
@@ -186,67 +162,35 @@ size_t doc_index_find(const struct doc_index *x, const struct query *q,
 struct doc_words {
     uint64_t *words;
     uint32_t *counts;
-    size_t n, room;
-    uint64_t *slots; /* of the table: number in `words` and one */
+    size_t n, room_words, room_counts;
+    struct lookup by_word;
 };
-
-/* Who writes documents knows the hashes of words, but not their places. */
-static size_t word_slot(uint64_t word, size_t room)
-{
-    return table_hash(&word, sizeof word) & (2 * room - 1);
-}
-
-static bool doc_grow(struct doc_words *d)
-{
-    const size_t room = d->room ? 2 * d->room : 1024;
-    uint64_t *const words = realloc(d->words, room * sizeof *words);
-    if (words)
-        d->words = words;
-    uint32_t *const counts = realloc(d->counts, room * sizeof *counts);
-    if (counts)
-        d->counts = counts;
-    uint64_t *const slots = calloc(2 * room, sizeof *slots);
-    if (!words || !counts || !slots) {
-        free(slots);
-        return false;
-    }
-    free(d->slots);
-    d->slots = slots;
-    d->room = room;
-    for (size_t i = 0; i < d->n; i++) {
-        size_t at = word_slot(d->words[i], room);
-        while (slots[at])
-            at = (at + 1) & (2 * room - 1);
-        slots[at] = i + 1;
-    }
-    return true;
-}
 
 static bool doc_word(void *ctx, bly_bytes word)
 {
     struct doc_words *const d = ctx;
     if (word.len < DOC_LEAST_WORD || word.len > QUERY_WORD)
         return true;
-    if (d->n == d->room && !doc_grow(d))
-        return false;
     const uint64_t hash = word_hash(word);
-    size_t at = word_slot(hash, d->room);
-    while (d->slots[at] && d->words[d->slots[at] - 1] != hash)
-        at = (at + 1) & (2 * d->room - 1);
-    if (!d->slots[at]) {
-        d->words[d->n] = hash;
-        d->counts[d->n++] = 0;
-        d->slots[at] = d->n;
-    }
-    uint32_t *const count = &d->counts[d->slots[at] - 1];
-    *count += *count < UINT32_MAX;
+    /* Who writes documents knows the hashes of words, but not their places. */
+    const uint64_t place = table_hash(&hash, sizeof hash);
+    LOOKUP_EACH (&d->by_word, place, row)
+        if (d->words[row] == hash) {
+            d->counts[row] += d->counts[row] < UINT32_MAX;
+            return true;
+        }
+    if (!GROW(&d->words, &d->room_words, d->n + 1) ||
+        !GROW(&d->counts, &d->room_counts, d->n + 1) ||
+        !lookup_add(&d->by_word, place, d->n))
+        return false;
+    d->words[d->n] = hash;
+    d->counts[d->n++] = 1;
     return true;
 }
 
 static void doc_empty(struct doc_words *d)
 {
-    if (d->room)
-        memset(d->slots, 0, 2 * d->room * sizeof *d->slots);
+    lookup_empty(&d->by_word);
     d->n = 0;
 }
 
@@ -327,7 +271,7 @@ static bool read_all(struct doc_index *x, const struct list *files)
     }
     free(d.words);
     free(d.counts);
-    free(d.slots);
+    lookup_free(&d.by_word);
     free(piece);
     return ok || !fail("no memory for the words of %s", x->folder);
 }

@@ -30,9 +30,9 @@ struct doc_entry {
 struct doc_index {
     char *folder; /* without links in it */
     struct doc_entry *docs;
-    size_t ndocs;
+    size_t ndocs, room_docs;
     struct doc_posting *postings; /* by word and document */
-    size_t npostings;
+    size_t npostings, room_postings;
     size_t nwords, left_out;
     uint64_t state; /* of the folder: names, sizes and times of its files */
 };

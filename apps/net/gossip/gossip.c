@@ -6,21 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
+#include "base/random.h"
+#include "base/lookup.h"
 
 #define GOSSIP_BACKOFF 6 /* doublings of the wait for one that is silent */
 #define TRIES 16         /* to find somebody to talk to */
 
 /* ------------------------------------------------------------ the directory */
-
-static uint64_t mixed(uint64_t x)
-{
-    x ^= x >> 32;
-    x *= UINT64_C(0xd6e8feb86659fd93);
-    x ^= x >> 32;
-    x *= UINT64_C(0xd6e8feb86659fd93);
-    return x ^ x >> 32;
-}
 
 uint64_t gossip_id(const struct address *a)
 {
@@ -35,8 +27,7 @@ uint64_t gossip_id(const struct address *a)
 
 static uint64_t gossip_random(struct gossip *g)
 {
-    g->random += UINT64_C(0x9e3779b97f4a7c15);
-    return mixed(g->random);
+    return mix_fast(g->random += RANDOM_STEP);
 }
 
 /* The next version of this life. */
@@ -89,7 +80,7 @@ static void sum_flip(struct gossip *g, const struct gossip_entry *e)
 {
     if (e->version)
         g->sums[e->id % GOSSIP_BUCKETS] ^=
-            (uint32_t)mixed(e->id ^ mixed(e->version));
+            (uint32_t)mix_fast(e->id ^ mix_fast(e->version));
 }
 
 static void entry_summary(struct gossip *g, struct gossip_entry *e,
@@ -533,7 +524,7 @@ bool gossip_init(struct gossip *g, const struct gossip_rules *rules,
     };
     if (!directory_grow(g))
         return false;
-    g->life = mixed(seed) % GOSSIP_LIVES;
+    g->life = mix_fast(seed) % GOSSIP_LIVES;
     const uint64_t from =
         version < GOSSIP_LAST / GOSSIP_LIVES / 2 ? version : 0;
     g->entries[0] = (struct gossip_entry){ .id = gossip_id(self),

@@ -19,6 +19,7 @@
 
 #include "apps/net/gossip/doc_index.h"
 #include "apps/net/gossip/gossip_wire.h"
+#include "base/clock.h"
 #include "wire/serving.h"
 #include "report/say.h"
 
@@ -115,7 +116,7 @@ static void index_came(struct peer *p, struct shared_index *x)
     p->words = x->index->nwords;
     p->left_out = x->index->left_out;
     if (s)
-        gossip_publish(&p->gossip, s, runtime_now());
+        gossip_publish(&p->gossip, s, clock_ms());
     else
         warn("%s: too many words for one filter; others are not told",
              p->folder);
@@ -125,12 +126,7 @@ static void index_came(struct peer *p, struct shared_index *x)
 /* Wait, with the lock, for a while of a clock that nobody sets. */
 static void wait_ms(struct peer *p, pthread_cond_t *c, uint64_t ms)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
+    const struct timespec t = clock_after((int64_t)ms);
     pthread_cond_timedwait(c, &p->lock, &t);
 }
 
@@ -363,7 +359,7 @@ static void answer_list(struct peer *p, uint64_t line, const struct frame *f)
         [PEER_BYTES_IN] = r.bytes_in,
         [PEER_BYTES_OUT] = r.bytes_out,
         [PEER_BAD] = r.bad,
-        [PEER_MILLISECONDS] = runtime_now() - p->started,
+        [PEER_MILLISECONDS] = clock_ms() - p->started,
     };
     struct blob *const b = &p->blob;
     blob_start(b);
@@ -404,7 +400,7 @@ static void take_gossip(struct peer *p, uint64_t line, const struct frame *f)
                        "a question that is none");
         return;
     }
-    if (gossip_question(&p->gossip, &m, &back, runtime_now())) {
+    if (gossip_question(&p->gossip, &m, &back, clock_ms())) {
         gossip_put(&p->blob, &back);
         runtime_answer(p->runtime, line, f, 0, &p->blob);
     } else {
@@ -444,17 +440,17 @@ static void peer_answer(void *ctx, uint64_t tag, const struct frame *f)
             type = g->asked[i].type;
     if (!f || f->flags & FRAME_ERROR ||
         !gossip_get(g, type, true, f->body, f->nbody, &m)) {
-        gossip_silent(&p->gossip, (uint32_t)tag, runtime_now());
+        gossip_silent(&p->gossip, (uint32_t)tag, clock_ms());
         return;
     }
-    gossip_answer(&p->gossip, (uint32_t)tag, &m, runtime_now());
+    gossip_answer(&p->gossip, (uint32_t)tag, &m, clock_ms());
     gossip_message_free(&m);
 }
 
 static void peer_tick(void *ctx, uint64_t data)
 {
     struct peer *const p = ctx;
-    gossip_tick(&p->gossip, (enum gossip_timer)data, runtime_now());
+    gossip_tick(&p->gossip, (enum gossip_timer)data, clock_ms());
 }
 
 static void peer_woken(void *ctx)
@@ -507,7 +503,7 @@ static int peer_run(struct peer *p)
         }
     }
     if (n == 2) {
-        gossip_start(&p->gossip, runtime_now());
+        gossip_start(&p->gossip, clock_ms());
         status = runtime_run(p->runtime) ? YES : TROUBLE;
     }
     pthread_mutex_lock(&p->lock);
@@ -562,7 +558,7 @@ int gossip_peer(const struct peer_args *a, const char *folder)
     p->rescan = a->rescan ? a->rescan : PEER_RESCAN;
     p->vain = (unsigned)a->vain;
     p->last = &p->waits;
-    p->started = runtime_now();
+    p->started = clock_ms();
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
@@ -574,7 +570,7 @@ int gossip_peer(const struct peer_args *a, const char *folder)
     if (access(folder, R_OK | X_OK))
         fail_path(folder, errno);
     else if (peer_seeds(a, seeds) && secure_read(a->key, &p->secret))
-        listener = runtime_listen(a->listen, &p->address);
+        listener = address_listen(a->listen, &p->address);
     const struct runtime_spec how = {
         .listener = listener,
         .secret = &p->secret,

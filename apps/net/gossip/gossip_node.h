@@ -4,8 +4,11 @@
 #ifndef BLY_GOSSIP_NODE_H
 #define BLY_GOSSIP_NODE_H
 
+#include <bloomery.h>
+
 #include "report/fields.h"
 #include "report/words.h"
+#include "wire/address.h"
 
 struct peer_args {
     const char *listen, *key;
@@ -23,8 +26,6 @@ struct peer_args {
 int gossip_peer(const struct peer_args *a, const char *folder);
 int gossip_find_words(const struct peer_args *a, const struct list *words);
 int gossip_peers(const struct peer_args *a, const char *where);
-
-extern const struct field search_fields[], peers_fields[];
 
 /* The name of the network in frames. */
 uint64_t gossip_network(void);
@@ -47,5 +48,31 @@ enum peer_number {
     PEER_MILLISECONDS,
     PEER_NUMBERS
 };
+
+/* What a search found, and what a peer knows. */
+struct search_hit {
+    char peer[ADDRESS_TEXT];
+    double score;
+    bly_bytes path, context;
+};
+
+struct search_report {
+    struct search_hit *hits;
+    size_t nhits;
+    uint64_t peers, with_words, asked, silent;
+};
+
+struct listed_peer {
+    char address[ADDRESS_TEXT];
+    uint64_t version, filter, silent;
+};
+
+struct peers_report {
+    uint64_t numbers[PEER_NUMBERS];
+    struct listed_peer *peers;
+    size_t npeers;
+};
+
+extern const struct field search_fields[], peers_fields[], listed_peer_fields[];
 
 #endif

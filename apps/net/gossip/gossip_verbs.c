@@ -17,37 +17,6 @@
 #define ASK_TIMEOUT 30000
 #define ASK_TRIES 4
 
-struct search_hit {
-    char peer[ADDRESS_TEXT];
-    double score;
-    bly_bytes path, context;
-};
-
-struct search_report {
-    struct search_hit *hits;
-    size_t nhits;
-    uint64_t peers, with_words, asked, silent;
-};
-
-static const struct field hit_fields[] = {
-    FIELD(struct search_hit, peer, NONE, "who has it"),
-    FIELD(struct search_hit, path, NONE, "its path in the folder of the peer"),
-    FIELD(struct search_hit, score, NONE, "by which it is ranked"),
-    FIELD(struct search_hit, context, NONE, "a line of it"),
-    { 0 },
-};
-
-const struct field search_fields[] = {
-    LIST(struct search_report, "documents", hits, nhits, AT, hit_fields,
-         "best first"),
-    FIELD(struct search_report, peers, NONE, "whose filters are known"),
-    FIELD(struct search_report, with_words, NONE,
-          "of them that seem to have one of the words"),
-    FIELD(struct search_report, asked, NONE, "of them that were asked"),
-    FIELD(struct search_report, silent, NONE, "of them that did not answer"),
-    { 0 },
-};
-
 /* Ask, and again if it is busy: after 50 ms, doubling. False, with the reason
  * printed. */
 static bool ask_peer(struct caller *c, const char *where, uint8_t type,
@@ -169,51 +138,6 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
 
 /* -------------------------------------------------------------- a directory */
 
-struct listed_peer {
-    char address[ADDRESS_TEXT];
-    uint64_t version, filter, silent;
-};
-
-struct peers_report {
-    uint64_t numbers[PEER_NUMBERS];
-    struct listed_peer *peers;
-    size_t npeers;
-};
-
-static const struct field listed_fields[] = {
-    FIELD(struct listed_peer, address, NONE, "where it listens"),
-    FIELD(struct listed_peer, version, NONE,
-          "of its words; 0: not heard of yet"),
-    FIELD(struct listed_peer, filter, BYTES,
-          "of the filter of its words; 0: there is none"),
-    FIELD(struct listed_peer, silent, NONE,
-          "times in a row that it did not answer"),
-    { 0 },
-};
-
-#define NUMBER(name, which, how, help) \
-    NAMED(struct peers_report, name, numbers[which], how, help)
-
-const struct field peers_fields[] = {
-    NUMBER("documents", PEER_DOCUMENTS, NONE, "in its own folder"),
-    NUMBER("words", PEER_WORDS, NONE, "different ones in them"),
-    NUMBER("left_out", PEER_LEFT_OUT, NONE, "files that are not documents"),
-    NUMBER("rumours", PEER_RUMOURS, NONE, "times that it told some"),
-    NUMBER("compared", PEER_COMPARED, NONE, "directories with others"),
-    NUMBER("fetched", PEER_FETCHED, NONE, "filters from others"),
-    NUMBER("deltas", PEER_DELTAS, NONE, "of them as what had changed"),
-    NUMBER("silent", PEER_SILENT, NONE, "questions without an answer"),
-    NUMBER("refused", PEER_REFUSED, NONE, "questions, and filters of others"),
-    NUMBER("hot", PEER_HOT, NONE, "rumours that it still tells"),
-    NUMBER("bytes_in", PEER_BYTES_IN, BYTES, "from others"),
-    NUMBER("bytes_out", PEER_BYTES_OUT, BYTES, "to others"),
-    NUMBER("bad", PEER_BAD, NONE, "connections that sent no frames"),
-    NUMBER("milliseconds", PEER_MILLISECONDS, NONE, "since it was started"),
-    LIST(struct peers_report, "peers", peers, npeers, AT, listed_fields,
-         "that it knows, itself first"),
-    { 0 },
-};
-
 static bool read_peers(const struct frame *f, struct peers_report *r)
 {
     struct body b = { f->body, f->nbody, false };
@@ -258,7 +182,7 @@ int gossip_peers(const struct peer_args *a, const char *where)
                 report(stdout, true, peers_fields, &r, NULL);
             else if (!quiet)
                 for (size_t i = 0; i < r.npeers; i++)
-                    report_text(stdout, listed_fields, &r.peers[i],
+                    report_text(stdout, listed_peer_fields, &r.peers[i],
                                 "{address:-22} {?filter}[{filter}|no filter]"
                                 "[{?silent}, silent {silent} times|]\n");
         }

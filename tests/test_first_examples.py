@@ -1,0 +1,284 @@
+"""The first example of every page of docs/ does what the page says.
+
+An example is the first code block with commands behind `$ ` (or Python's `>>> `), and what they print. `...` stands for
+any text, on a line of its own for any lines. Where a page has no such block, the first block of commands has to work.
+Files that an example speaks of are made by NEEDS; other lists of lines are made up. FORM names pages whose data are
+larger than a test wants: any number stands for any other there. SKIPPED says why a page is left out, and what tests it.
+"""
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD, PATIENCE, PROGRAM, ROOT
+
+SKIPPED = {
+    "architecture.md": "explains the way of a question; nothing to run",
+    "digest.md": "needs a Squid: test_digest_command.py",
+    "leveldb.md": "a part of a program: test_leveldb.py",
+    "passwords.md": "asks for a password at a terminal: test_passwords_command.py",
+    "parquet.md": "needs a Parquet file with two columns: test_parquet_command.py",
+    "packages.md": "builds the sources as two files: tree_amalgamation",
+    "performance.md": "a measurement",
+    "playground.md": "serves until Ctrl-C: test_playground.py",
+    "ring.md": "kills processes on fixed ports: test_ring_nodes.py",
+    "sql.md": "a dialogue with sqlite3: test_sqlite.py",
+}
+FORM = {
+    "dedup.md": "a corpus of 63 MB", "distinct.md": "5 million lines", "exact-lists.md": "11 million numbers", "isect.md": "ids of two machines",
+    "join.md": "a million rows", "seal.md": "every sealed document has a random name",
+    "sync.md": "10 million lines", "urls.md": "a list that changes every day",
+}
+LINES = "".join(f"line {i * i % 7919}\n" for i in range(4000))
+
+
+def blocks(text):
+    """Code blocks of a page, fenced or indented, in their order."""
+    found, lines, before, i = [], text.split("\n"), "", 0
+    while i < len(lines):
+        j = i + 1
+        if fence := re.match("```+", lines[i]):
+            while j < len(lines) and not lines[j].startswith(fence[0]):
+                j += 1
+            found.append("\n".join(lines[i + 1:j]))
+            j += 1
+        elif lines[i].startswith("    ") and not before.strip():
+            while j < len(lines) and (lines[j].startswith("    ") or not lines[j].strip()):
+                j += 1
+            found.append("\n".join(line[4:] for line in lines[i:j]).rstrip())
+        before, i = lines[j - 1], j
+    return found
+
+
+def example_of(page):
+    """The block that is tested, and how: "shell", "python", "commands"; or (None, None)."""
+    all_blocks = blocks(page.read_text())
+    for block in all_blocks:
+        if re.search(r"^\$ ", block, re.M):
+            return block, "shell"
+        if re.search(r"^>>> ", block, re.M):
+            return block, "python"
+    for block in all_blocks:
+        if re.search(r"^bloomery \w", block, re.M):
+            return block, "commands"
+    return None, None
+
+
+PAGES = {str(p.relative_to(ROOT / "docs")): p for p in sorted((ROOT / "docs").glob("**/*.md"))}
+EXAMPLES = {name: example for name, page in PAGES.items() if (example := example_of(page))[0]}
+
+
+def sh(folder, script):
+    done = subprocess.run(["bash", "-ec", script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, env=environment(folder))
+    assert done.returncode == 0, (script, done.stderr)
+
+
+def environment(folder):
+    return {**os.environ, "LC_ALL": "C.UTF-8", "PATH": f"{folder}/bin:{os.environ['PATH']}", "PYTHONPATH": str(BUILD / "python"), "PROMPTED": "yes"}
+
+
+def put(folder, name, text):
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+# ------------------------------------------------------------------ what examples speak of
+
+def corpus(folder):
+    words = [f"word{i}" for i in range(5000)]
+    put(folder, "corpus.jsonl", "".join(json.dumps({"id": i, "text": " ".join(words[(i // 2 * 37 + k * k) % 5000] for k in range(300))}) + "\n" for i in range(200)))
+
+
+def customers(folder):
+    put(folder, "customers.csv", "id,email\n7,Ann@example.org\n8,bob@example.org\n9,carol@example.org\n10,dave@example.org\n")
+    put(folder, "today.jsonl", '{"at":"2026-11-16T09:14:07Z","user":{"id":7,"email":"ann@example.org"},"page":"/"}\n'
+                               '{"at":"2026-11-16T09:14:09Z","user":{"id":3,"email":"eve@example.org"},"page":"/"}\n')
+
+
+def letters(folder):
+    """Documents to seal: pages of ours, one of which has the word."""
+    for page in sorted((ROOT / "docs").glob("*.md"))[:19]:
+        text = page.read_text()
+        put(folder, f"letters/{page.name}", text if page.name == "digest.md" else re.sub("squid", "octopus", text, flags=re.I))
+
+
+def easylist(folder):
+    found = sorted(Path("/usr/share/webext").glob("*/assets/**/easylist.txt")) + sorted(Path("/usr/share").glob("*/ublock-origin/**/easylist.txt"))
+    if not found:
+        pytest.skip("no easylist.txt: apt-get install webext-ublock-origin-firefox")
+    (folder / "easylist.txt").write_bytes(found[0].read_bytes())
+
+
+def orders(folder):
+    put(folder, "people.csv", "id,name\n" + "".join(f"{i},name {i}\n" for i in range(100)))
+    put(folder, "orders.csv", "order,person\n" + "".join(f"{i},{i}\n" for i in range(20000)))
+    put(folder, "bin/ssh", '#!/bin/sh\nshift\nexec sh -c "$*"\n')  # ssh db COMMAND, on this machine
+    (folder / "bin/ssh").chmod(0o755)
+
+
+def hunspell(folder):
+    if not Path("/usr/share/hunspell/en_US.dic").exists():
+        pytest.skip("no /usr/share/hunspell/en_US.dic: apt-get install hunspell-en-us")
+    put(folder, "letter.txt", "Dear friend,\nhere comes teh letter that\nyou noone recieves.\n")
+
+
+def tables(folder):
+    """Three tables, the first of which has the key."""
+    for i, name in enumerate(["one", "two", "three"]):
+        put(folder, f"{name}.tsv", "".join(f"{k:05}-{i}\tvalue {k}\n" for k in range(0, 1000, 2 + i)))
+        sh(folder, f"bloomery table build -q -o db/ {name}.tsv" if i == 0 else f"bloomery table build -q -o db/ {name}.tsv")
+
+
+def served(folder, there, *lines):
+    """A list on a server that the example calls there:3130."""
+    put(folder, "there.list", there)
+    server = subprocess.Popen([PROGRAM, "sync", "serve", "--listen", "127.0.0.1:0", "there.list"], cwd=folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    port = re.search(r":(\d+)", server.stdout.readline())[1]
+    for name, text in zip(lines[::2], lines[1::2]):
+        put(folder, name, text)
+    return server, port
+
+
+NEEDS = {
+    "commands.md": lambda f: sh(f, r"""
+        mkdir logs; seq 1000 | zstd -q > seen.txt.zst; seq 990 1010 > today.txt; printf '7 x\n5000 x\n' > logs/a; printf 'id,email\n1,7\n2,x\n' > new.csv
+        seq 500 | bloomery build -q --items 1k -o mon.bly; seq 400 900 | bloomery build -q --items 1k -o tue.bly; cp mon.bly mirror.bly
+        printf 'old-key\n7\n7\n990\n990\n990\n' > in; cp mon.bly words.bly; bloomery build -q -k generalized -n 15 -b 256 -O k0=2 -O k1=2 -o way.bly < /dev/null
+        printf 'ann\t31\nbob\t40\n' | bloomery build -q --kind bloomier -o ages.bly"""),
+    "dedup.md": corpus,
+    "exact-lists.md": lambda f: sh(f, "seq 112000 > issued.txt; seq 112 112 112000 > revoked.txt"),
+    "fields.md": customers,
+    "format.md": lambda f: (f / "tests").symlink_to(ROOT / "tests"),
+    "javascript.md": lambda f: sh(f, r"printf 'swordfish\nsesame\n' | bloomery build -q -o seen.bly"),
+    "join.md": orders,
+    "seal.md": letters,
+    "small.md": lambda f: sh(f, "seq 100 | bloomery build -q --kind classic --fpr 1% -o flags.bly"),
+    "spell.md": hunspell,
+    "table.md": tables,
+    "urls.md": easylist,
+    "kinds/attenuated.md": lambda f: sh(f, """for way in north south; do seq 10 | bloomery build -q --kind attenuated --items 1000 -O degree=3 -o $way.bly; done"""),
+    "kinds/exact.md": lambda f: sh(f, "seq 1000 > issued.txt; seq 1 9 1000 > revoked.txt"),
+    "kinds/range.md": lambda f: sh(f, "seq 1700000000 1700001000 > times.txt"),
+}
+SERVED = {
+    "isect.md": lambda f: served(f, "".join(f"id-{i}\n" for i in range(1000)), "bloom.ids", "".join(f"id-{i}\n" for i in range(900, 3000))),
+    "sync.md": lambda f: served(f, "".join(f"line {i}\n" for i in range(500, 20500)), "mine.txt", "".join(f"line {i}\n" for i in range(20000))),
+}
+
+
+# ------------------------------------------------------------------------ what they print
+
+def plain(text, form):
+    """Text to compare: without blanks at the end, and in the form of a page any number is N, with its unit."""
+    text = re.sub(r"[ \t]+$", "", text, flags=re.M)
+    if form:
+        text = re.sub(r"\b[0-9a-f]{16,}\b", "N", text)
+        text = re.sub(r"\b\d[\d,]*(?:\.\d+)?(?: (?:[KMGT]i)?B\b| million)?", "N", text)
+        text = re.sub(r"[ \t]+", " ", text)
+    return text
+
+
+def says(expected, found, form=False):
+    """Do these lines of a page say what was printed?"""
+    parts = []
+    for line in plain("\n".join(expected), form).split("\n") if expected else []:
+        parts.append(r"(?:.*\n)*?" if line.strip() == "..." else ".*".join(re.escape(part) for part in line.split("...")) + "\n")
+    return bool(re.fullmatch("".join(parts), plain(found, form)))
+
+
+def steps_of(block):
+    """[command, lines that it prints]; blank lines between steps do not count."""
+    steps = []
+    for line in block.split("\n"):
+        if line.startswith("$ "):
+            steps.append([line[2:], []])
+        elif steps:
+            steps[-1][1].append(line)
+    for _, lines in steps:
+        while lines and not lines[-1].strip():
+            lines.pop()
+    return steps
+
+
+def run_steps(folder, commands):
+    """What each prints, (output, errors), all in one shell."""
+    script = "".join(f"{{ {command}\n}} > {folder}/.out{i} 2> {folder}/.err{i}\n" for i, command in enumerate(commands))
+    subprocess.run(["bash", "-c", script], cwd=folder, stdin=subprocess.DEVNULL, timeout=PATIENCE, env=environment(folder), check=False)
+    return [((folder / f".out{i}").read_text(), (folder / f".err{i}").read_text()) for i in range(len(commands))]
+
+
+def make_lists(folder, block):
+    """Lists of lines that the commands read and nobody has made: words that end as they do."""
+    for name in re.findall(r"(?<![-\w./])([a-z][\w-]*\.(?:txt|log))\b", block):
+        if not (folder / name).exists() and not re.search(rf"(?:-o|>) *{re.escape(name)}", block):
+            put(folder, name, LINES)
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/bloomery").symlink_to(PROGRAM)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_first_example(place, name):
+    block, how = EXAMPLES[name]
+    if name in SKIPPED:
+        pytest.skip(f"docs/{name}: {SKIPPED[name]}")
+    if name == "formats.md" and platform.machine() != "x86_64":
+        pytest.skip("docs/formats.md: names the C library of x86_64")
+    if how == "python":
+        return check_python(place, block)
+    NEEDS.get(name, lambda _: None)(place)
+    make_lists(place, block)
+    server, port = SERVED[name](place) if name in SERVED else (None, None)
+    try:
+        if how == "shell":
+            check_shell(place, name, block.replace("there:3130", f"127.0.0.1:{port}") if port else block)
+        else:
+            check_commands(place, block)
+    finally:
+        if server:
+            server.terminate()
+            server.wait(PATIENCE)
+
+
+def check_shell(folder, name, block):
+    steps = steps_of(block)
+    printed = run_steps(folder, [command for command, _ in steps])
+    for (command, expected), (out, err) in zip(steps, printed):
+        # Which comes first depends on where they go; a page shows a terminal.
+        assert any(says(expected, found, name in FORM) for found in (out + err, err + out)), f"docs/{name}: $ {command}\n{out}{err}"
+
+
+def check_commands(folder, block):
+    """They work: 0, or 1 for an answer that is no."""
+    done = subprocess.run(["bash", "-c", "trap 's=$?; [ $s -gt 1 ] && { echo \"$BASH_COMMAND: $s\" >&2; exit 3; }' ERR\n" + block + "\ntrue"], cwd=folder,
+                          capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=PATIENCE, env=environment(folder), check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def check_python(folder, block):
+    if not list((BUILD / "python").glob("bloomery*")):
+        pytest.skip("build/python is not there: no Python headers")
+    done = subprocess.run([sys.executable, "-c", "import doctest, sys\n"
+                           "test = doctest.DocTestParser().get_doctest(sys.stdin.read(), {}, 'page', None, 0)\n"
+                           "sys.exit(doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed)"], cwd=folder, input=block + "\n",
+                          capture_output=True, text=True, timeout=PATIENCE, env=environment(folder), check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_reason_is_of_a_page():
+    assert not (set(SKIPPED) | set(FORM) | set(NEEDS) | set(SERVED)) - set(EXAMPLES)
+
+
+def test_the_comparison_finds_what_is_wrong():
+    assert says(["a 1", "..."], "a 1\nb\nc\n") and not says(["a 1"], "a 2\n") and not says(["a"], "a\nb\n") and says([], "")
+    assert says(["a 1.5 KiB, ..."], "a 200 B, x\n", True) and not says(["a 1 lines"], "a 1 rows\n", True)
