@@ -12,6 +12,7 @@
 #include <bloomery/sketch.h>
 
 #include "base/real.h"
+#include "host/tdigest_host.h"
 
 static bly_tdigest *made(double compression, uint32_t scale)
 {

@@ -21,6 +21,7 @@
 
 #include "adapters/redis/redis_module.h"
 #include "base/real.h"
+#include "host/tdigest_host.h"
 
 #define TDIGEST_ENCODING 0
 #define TDIGEST_DEFAULT 100

@@ -294,11 +294,6 @@ static inline bly_status bly_tdigest_restore(const bly_tdigest_stats *stats,
                                              const bly_mem *mem,
                                              bly_tdigest **out);
 
-/* Let an allocator move the memory of a digest: move() gets the address of each
- * of its two blocks, and returns the new one, or NULL to leave it there. */
-void bly_tdigest_move(bly_tdigest **t, void *(*move)(void *ctx, void *at),
-                      void *ctx);
-
 /* ------------------------------------------------------ likeness of texts */
 
 /* How much two texts have in common: cut them into shingles, which are n words

@@ -40,6 +40,7 @@
 #include "core/memory.h"
 #include "core/sized.h"
 #include "core/status.h"
+#include "host/tdigest_host.h"
 #include "sketch/tdigest.h"
 #include "sketch/tdigest_merge.h"
 
@@ -446,8 +447,7 @@ bly_status bly_tdigest_restore_sized(const bly_tdigest_stats *given,
     return BLY_OK;
 }
 
-void bly_tdigest_move(bly_tdigest **t, void *(*move)(void *ctx, void *at),
-                      void *ctx)
+void bly_tdigest_move(bly_tdigest **t, bly_mover *move, void *ctx)
 {
     void *fresh = move(ctx, *t);
     if (fresh)
