@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/lookup.h"
 #include "cli/rows.h"
 #include "io/files.h"
@@ -103,15 +104,8 @@ struct quantiles_run {
 static struct stream *stream_new(struct quantiles_run *r, bly_bytes name)
 {
     const bly_tdigest_spec spec = { .compression = quantiles_args.compression };
-    if (r->n == r->room) {
-        const size_t room = r->room ? 2 * r->room : 16;
-        struct stream *const more =
-            realloc(r->streams, room * sizeof *r->streams);
-        if (!more)
-            return NULL;
-        r->streams = more;
-        r->room = room;
-    }
+    if (!GROW(&r->streams, &r->room, r->n + 1))
+        return NULL;
     struct stream *const s = &r->streams[r->n];
     char *const own = malloc(name.len + 1);
     *s = (struct stream){ .name = { own, name.len } };
@@ -418,7 +412,7 @@ static bool read_percents(struct quantiles_run *r)
         const double percent = strtod(at, &end);
         if (end == at || (*end && *end != ',') ||
             !(percent >= 0 && percent <= 100)) {
-            fail("-q %s: not percentages; right: numbers from 0 to 100 with "
+            fail("-q %s: not percentages; use numbers from 0 to 100 with "
                  "commas between them, such as 50,99,99.9",
                  quantiles_args.quantiles);
             return false;
@@ -565,7 +559,7 @@ const struct command cmd_quantiles = {
         "that was saved with -o; merge makes one sketch of several.\n\n"
         "The least and the greatest value are exact. Between them the "
         "sketch, a t-digest, errs in ranks: what it prints for 50 % may lie "
-        "above 49.9 % of the values, and what it prints for 99.9 % above "
+        "above 49.8 % of the values, and what it prints for 99.9 % above "
         "99.899 %. --json has the deviation of each.\n\n"
         "With --by, a line has the group, how many values it has, and a "
         "column for each quantile. A line whose field is not a number is bad. "

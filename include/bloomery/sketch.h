@@ -223,7 +223,7 @@ enum { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
 /* Zero in any field means "choose for me". */
 typedef struct bly_tdigest_spec {
     double compression; /* 1 to 10^9; 0: 100. There are about three times as
-                           many means, and the error falls with its square */
+                           many means, and a larger one errs less */
     uint32_t scale;     /* BLY_TDIGEST_FINE or BLY_TDIGEST_REDISBLOOM */
     const bly_mem *mem; /* as in bly_spec */
 } bly_tdigest_spec;
@@ -266,8 +266,9 @@ double bly_tdigest_trimmed_mean(bly_tdigest *t, double low, double high);
 
 /* The standard deviation of the rank of a quantile, as a share of all: how far
  * the share that really lies below bly_tdigest_quantile(t, q) is from q. 0
- * where values are kept one by one. For smooth distributions: where one value
- * came very often, the result may lie anywhere between it and its neighbours.
+ * where values are kept one by one. A rule of thumb for smooth distributions, and
+ * no bound: where one value came very often, the error can be many times as
+ * large, and the result lies anywhere between that value and its neighbours.
  * docs/quantiles.md has measurements. */
 double bly_tdigest_deviation(bly_tdigest *t, double q);
 
