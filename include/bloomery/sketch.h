@@ -217,7 +217,7 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
 typedef struct bly_tdigest bly_tdigest;
 
 /* How fine means are. RedisBloom's scale keeps a fifth as many, and merges at
- * the same moments as RedisBloom does, so that its answers are the same. */
+ * the same moments, for RedisBloom's answers: docs/redis.md has exceptions. */
 enum { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
 
 /* Zero in any field means "choose for me". */
@@ -266,8 +266,8 @@ double bly_tdigest_trimmed_mean(bly_tdigest *t, double low, double high);
 
 /* The standard deviation of the rank of a quantile, as a share of all: how far
  * the share that really lies below bly_tdigest_quantile(t, q) is from q. 0
- * where values are kept one by one. A rule of thumb for smooth distributions, and
- * no bound: where one value came very often, the error can be many times as
+ * where values are kept one by one. A rule of thumb for smooth distributions,
+ * and no bound: where one value came very often, the error can be many times as
  * large, and the result lies anywhere between that value and its neighbours.
  * docs/quantiles.md has measurements. */
 double bly_tdigest_deviation(bly_tdigest *t, double q);

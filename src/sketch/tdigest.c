@@ -28,8 +28,8 @@
  * gives about 300 of them for 10^7 values (RedisBloom: 57).
  *
  * RedisBloom's scale has its buffer as well (6 c + 10 means and values
- * together, less one), so that a sketch there and here go the same way, bit by
- * bit (adapters/redis/redis_tdigest.c).
+ * together, less one), so that a sketch there and here go the same way, but for
+ * what docs/redis.md lists (adapters/redis/redis_tdigest.c).
  *
  * [1] Dunning and Ertl, Computing extremely accurate quantiles using t-digests,
  *     2019
