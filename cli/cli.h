@@ -16,55 +16,69 @@
 #include "report/say.h"
 #include "report/words.h"
 
-#define COMMANDS(X) \
-    X(plan)         \
-    X(kinds)        \
-    X(formats)      \
-    X(build)        \
-    X(add)          \
-    X(remove)       \
-    X(has)          \
-    X(count)        \
-    X(get)          \
-    X(set)          \
-    X(info)         \
-    X(shell)        \
-    X(note)         \
-    X(merge)        \
-    X(intersect)    \
-    X(compare)      \
-    X(shrink)       \
-    X(convert)      \
-    X(compress)     \
-    X(raw)          \
-    X(delta)        \
-    X(apply)        \
-    X(figures)      \
-    X(explain)      \
-    X(top)          \
-    X(unique)       \
-    X(distinct)     \
-    X(join)         \
+/* All commands, under the headings of help. */
+#define HEADINGS(X)                 \
+    X(FILTERS, "filters")           \
+    X(STREAMS, "streams and files") \
+    X(GUARDS, "lists that guard")   \
+    X(NETWORKS, "networks")         \
+    X(ENGINES, "engines and languages")
+
+#define FILTERS(X) \
+    X(plan)        \
+    X(kinds)       \
+    X(formats)     \
+    X(build)       \
+    X(add)         \
+    X(remove)      \
+    X(has)         \
+    X(count)       \
+    X(get)         \
+    X(set)         \
+    X(info)        \
+    X(note)        \
+    X(shell)       \
+    X(merge)       \
+    X(intersect)   \
+    X(compare)     \
+    X(shrink)      \
+    X(convert)     \
+    X(compress)    \
+    X(raw)         \
+    X(delta)       \
+    X(apply)       \
+    X(figures)     \
+    X(explain)     \
+    X(bench)
+#define STREAMS(X) \
+    X(unique)      \
+    X(distinct)    \
+    X(top)         \
+    X(dedup)       \
+    X(similar)     \
+    X(join)        \
+    X(table)       \
+    X(parquet)     \
+    X(basket)
+#define GUARDS(X) \
+    X(urls)       \
+    X(passwords)  \
+    X(spell)      \
+    X(seal)
+#define NETWORKS(X) \
     X(sync)         \
     X(isect)        \
-    X(table)        \
-    X(dedup)        \
-    X(digest)       \
-    X(redis)        \
-    X(similar)      \
-    X(parquet)      \
-    X(urls)         \
-    X(web)          \
-    X(basket)       \
-    X(passwords)    \
-    X(seal)         \
-    X(spell)        \
     X(traffic)      \
-    X(bench)        \
+    X(digest)       \
     X(node)         \
     X(ring)         \
-    X(net)          \
+    X(net)
+#define ENGINES(X) \
+    X(redis)       \
+    X(web)         \
     X(help)
+
+#define COMMANDS(X) FILTERS(X) STREAMS(X) GUARDS(X) NETWORKS(X) ENGINES(X)
 
 /* -------------------------------------------------------------- options */
 
@@ -184,6 +198,13 @@ struct line {
     struct list operands;    /* behind the verb; at is the caller's to free */
 };
 
+/* The same for what people type who come from elsewhere: "query" is has, and
+ * --capacity is --items; and a kind by the name that is meant. */
+const struct command *command_meant(const char *word);
+const struct opt *option_meant(const struct command *c, const struct verb *v,
+                               const char *name, size_t n);
+const char *kind_meant(const char *word);
+
 /* Set what the options of c or of its verb point to, and leave in *out whatever
  * is not an option. False where nothing must run: *status is then the exit
  * status. */
@@ -234,8 +255,9 @@ size_t operands_needed(const char *usage);
 
 /* --------------------------------------------------------------------- help */
 
-/* For people: all commands, or one. On standard output. */
-void help_overview(FILE *to);
+/* For people: the everyday commands and the names of the others, all of them
+ * with the conventions, or one. On standard output. */
+void help_overview(bool all);
 void help_command(const struct command *c, const struct verb *v);
 
 /* What follows the name of a command. */

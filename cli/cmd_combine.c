@@ -37,8 +37,11 @@ struct combination {
 static void combine_failed(const char *base, const char *input, bly_status st)
 {
     const bool alone = st == BLY_EFORMAT || st == BLY_EIO || st == BLY_ENOMEM;
-    fail("%s%s%s%s", alone ? "" : base, alone ? "" : " and ",
-         is_dash(input) ? "standard input: " : "", bly_error());
+    const char *const hint = strstr(bly_error(), "one capacity")
+                                 ? "; give each bloomery build the same -n"
+                                 : "";
+    fail("%s%s%s%s%s", alone ? "" : base, alone ? "" : " and ",
+         is_dash(input) ? "standard input: " : "", bly_error(), hint);
 }
 
 static bly_status combine_into(bly_filter *f, void *ctx)

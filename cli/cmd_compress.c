@@ -104,7 +104,7 @@ static const struct opt compress_options[] = {
     { "output", 'o', OPT_TEXT, &compress_args.output, "FILE",
       "write the filter to FILE, which may be FILTER itself; - is standard "
       "output" },
-    FLAG("decompress", 0, compress_args.decompress,
+    FLAG("decompress", 'd', compress_args.decompress,
          "decode it again, byte for byte as it was before"),
     FLAG("compact", 0, compress_args.compact,
          "for small filters: a header of some 40 bytes instead of a page, and "

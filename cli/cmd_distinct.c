@@ -295,17 +295,21 @@ static bool distinct_part(const struct distinct_inputs *in,
 static void print_part(FILE *to, const struct distinct_all *d)
 {
     const struct distinct_part *const p = &d->part;
-    const char *const where =
-        distinct_args.minus ? "in the first input only" : "in all inputs";
+    char where[512] = "in all inputs";
+    if (distinct_args.minus)
+        snprintf(where, sizeof where, "in %s and not in %s",
+                 show_name(d->inputs[0].file),
+                 d->n == 2 ? show_name(d->inputs[1].file) : "the others");
     fprintf(to, "%llu\n", (unsigned long long)p->result);
     if (p->result_sd < 0.5)
         note("%llu of %llu different keys are %s, nearly certainly",
              (unsigned long long)p->result, (unsigned long long)d->all.distinct,
              where);
     else if (p->is_clear)
-        note("%llu of %llu different keys are %s, give or take %.0f (%.2g %%)",
-             (unsigned long long)p->result, (unsigned long long)d->all.distinct,
-             where, p->result_sd, 100 * p->result_sd / (double)p->result);
+        note(
+            "%llu of %llu different keys are %s, standard error %.0f (%.2g %%)",
+            (unsigned long long)p->result, (unsigned long long)d->all.distinct,
+            where, p->result_sd, 100 * p->result_sd / (double)p->result);
     else
         note("hardly any of %llu different keys are %s: too few to be told "
              "from none, and at most some %llu%s",
@@ -340,7 +344,7 @@ static void distinct_print(FILE *to, const struct distinct_all *d)
     }
     fprintf(to, distinct_args.each ? "%llu\tall\n" : "%llu\n",
             (unsigned long long)d->all.distinct);
-    note("%llu different keys of %llu, give or take %.2g %%",
+    note("%llu different keys of %llu, standard error %.2g %%",
          (unsigned long long)d->all.distinct, (unsigned long long)d->all.keys,
          100 * d->all.deviation);
 }
@@ -462,7 +466,9 @@ static const struct opt distinct_options[] = {
     FLAG("and", 0, distinct_args.in_all,
          "how many keys are in all inputs; at most 8"),
     FLAG("minus", 0, distinct_args.minus,
-         "how many keys of the first input are in none of the others"),
+         "how many keys of the first input are in none of the others: --minus "
+         "A B "
+         "is A without B"),
     SKETCH_OPTIONS(distinct_args),
     { "precision", 0, OPT_POSITIVE, &distinct_args.precision, "P",
       "2^P registers for a sketch, from 4 to 18; 14 if not given. The "

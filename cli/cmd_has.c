@@ -466,8 +466,9 @@ static const struct opt has_options[] = {
          "for each filter that may have the key: the key, a tab and the name "
          "of the filter"),
     FLAG("json", 0, has_args.json,
-         "print an object for each key instead of its line; with -c one of "
-         "them, {\"asked\":N,\"maybe\":M,\"by_mistake\":F}"),
+         "print an object for each key, whether it may be in the filter or "
+         "not; with -v for those that are not; with -c one of all, "
+         "{\"asked\":N,\"maybe\":M,\"by_mistake\":F}"),
     { 0 },
 };
 

@@ -7,7 +7,7 @@
 #include "report/say.h"
 
 static struct {
-    bool man, list, schema, json, complete;
+    bool all, man, list, schema, json, complete;
     unsigned completion;
 } help_args;
 
@@ -137,10 +137,10 @@ static int help_run(struct list *operands)
         if (help_args.man)
             man_overview();
         else
-            help_overview(stdout);
+            help_overview(help_args.all);
         return YES;
     }
-    const struct command *const c = command_named(operands->at[0]);
+    const struct command *const c = command_meant(operands->at[0]);
     if (!c)
         return fail_command(operands->at[0]);
     const struct list verb = { operands->at + 1, operands->n - 1, 0 };
@@ -160,6 +160,8 @@ static int help_run(struct list *operands)
 }
 
 static const struct opt help_options[] = {
+    FLAG("all", 0, help_args.all,
+         "print all commands with a line each, and what holds for all of them"),
     FLAG("man", 0, help_args.man, "print a manual page in roff format instead"),
     FLAG("list", 0, help_args.list,
          "print the names of all commands, one per line"),
@@ -186,7 +188,8 @@ static const struct example help_examples[] = {
 
 const struct command cmd_help = {
     .name = "help",
-    .usage = "[--man | --json] [COMMAND [VERB]] | --completion SHELL | OPTION",
+    .usage = "[--all | --man | --json] [COMMAND [VERB]] | --completion SHELL | "
+             "OPTION",
     .summary = "show help for a command",
     .about = "Prints what a command does and its options or, without a "
              "command, a list of all commands.",

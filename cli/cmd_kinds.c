@@ -165,7 +165,7 @@ static void kind_page(const bly_kind_info *kind)
 static int kinds_run(struct list *operands)
 {
     for (size_t i = 0; i < operands->n; i++)
-        if (!kind_exists(operands->at[i]))
+        if (!kind_exists(operands->at[i] = kind_meant(operands->at[i])))
             return TROUBLE;
     struct json j = { .to = stdout };
     if (kinds_args.json)

@@ -23,6 +23,9 @@ static struct urls_args urls_args;
 #define URLS_JSON FLAG("json", 0, urls_args.json, "print JSON")
 
 static const struct opt urls_build_options[] = {
+    FLAG("exact", 0, urls_args.exact,
+         "with --domains: entries are names alone, and cover no names below "
+         "them, as in a hosts file"),
     { "output", 'o', OPT_TEXT, &urls_args.output, "FILE",
       "write the list to FILE" },
     URLS_DOMAINS,

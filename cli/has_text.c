@@ -154,15 +154,15 @@ const struct field has_key_fields[] = {
     { 0 },
 };
 
-static bool put_object(const struct has_form *form, const struct batch *b,
-                       size_t i, const char *part)
+static bool put_object(const struct batch *b, size_t i, bool maybe,
+                       const char *part)
 {
     struct text text;
     struct json j = { .to = text_begin(&text) };
     const struct input_file *const f = b->block->file;
     const uint64_t number = line_number(b, i);
     struct has_key k = { .key = b->keys[i],
-                         .maybe = form->maybe,
+                         .maybe = maybe,
                          .part = part,
                          .file = f ? f->name : NULL,
                          .line = f ? &number : NULL };
@@ -180,12 +180,21 @@ static bool put_object(const struct has_form *form, const struct batch *b,
 bool has_put(const struct has_form *form, const struct batch *b, size_t i,
              const char *part)
 {
-    return form->json ? put_object(form, b, i, part)
+    return form->json ? put_object(b, i, form->maybe, part)
                       : put_line(form, b, i, part);
 }
 
 bly_status has_put_picked(const struct has_form *form, struct batch *b)
 {
+    /* What a program reads has an answer for each key. */
+    const bool all = form->json && form->maybe;
+    for (size_t i = 0; i < b->n && all; i++)
+        if (!put_object(b, i, b->picked[i / 64] >> i % 64 & 1, NULL)) {
+            b->why = "out of memory";
+            return BLY_ENOMEM;
+        }
+    if (all)
+        return BLY_OK;
     for (size_t w = 0; w < BLY_BITMAP_WORDS(b->n); w++)
         for (uint64_t bits = b->picked[w]; bits; bits &= bits - 1)
             if (!has_put(form, b, w * 64 + (size_t)__builtin_ctzll(bits),

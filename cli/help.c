@@ -49,9 +49,10 @@ static const struct {
     { "letters",
       "A short option means the same in all commands: -k is the kind, -p the "
       "rate, -m the memory, -o the output, -f a file of keys, -t the number of "
-      "threads. There are two exceptions. -n is the number of items where a "
+      "threads. There are three exceptions. -n is the number of items where a "
       "filter is made or planned, and line numbers in commands that are like "
-      "grep. -v picks what does not match, and in plan it shows more." },
+      "grep. -v picks what does not match, and in plan it shows more. -d is a "
+      "delimiter, and in compress it decompresses, as in gzip." },
     { "files", "A filter is written to a temporary file and renamed when it is "
                "complete, so a reader sees either the old one or the new one, "
                "and an interrupted command changes nothing." },
@@ -90,21 +91,66 @@ const char *usage_of(const struct command *c)
     return c->usage ? c->usage : "VERB [OPERAND]... [OPTION]...";
 }
 
-void help_overview(FILE *to)
+/* What most people need; the help begins with these. */
+static const char *const everyday[] = {
+    "build", "add",     "has",    "info",     "plan",
+    "merge", "compare", "unique", "distinct", "dedup",
+};
+
+/* The commands under a heading: names and summaries, or a paragraph of names.
+ */
+static void help_heading(const char *title, const struct command *const *of,
+                         bool all)
 {
-    fputs("Usage: bloomery COMMAND [options] ...\n\n", to);
-    print_wrapped(to, OVERVIEW, 0, 0);
-    fputs("\n\nCommands:\n", to);
-    for (size_t i = 0; command_at(i); i++)
-        fprintf(to, "  %-10s %s\n", command_at(i)->name,
-                command_at(i)->summary);
-    for (size_t i = 0; i < NCONVENTIONS; i++) {
-        const int at = fprintf(to, "\n%c%s. ", toupper(conventions[i].title[0]),
-                               conventions[i].title + 1);
-        print_wrapped(to, conventions[i].text, at - 1, 0);
-        fputc('\n', to);
+    char names[512];
+    size_t at = 0;
+    printf("\n%c%s%s", toupper(title[0]), title + 1, all ? ":\n" : ": ");
+    for (; *of; of++)
+        if (all)
+            printf("  %-10s %s\n", (*of)->name, (*of)->summary);
+        else
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s",
+                                   at ? ", " : "", (*of)->name);
+    if (!all) {
+        print_wrapped(stdout, names, (int)strlen(title) + 2, 2);
+        putchar('\n');
     }
-    fputs("\nFor more about a command: bloomery COMMAND --help\n", to);
+}
+
+static void help_headings(bool all)
+{
+#define HEADING_ROW_(name) &cmd_##name,
+#define HEADING_(names, title)                                                \
+    help_heading(title,                                                       \
+                 (const struct command *const[]){ names(HEADING_ROW_) NULL }, \
+                 all);
+    HEADINGS(HEADING_)
+#undef HEADING_
+}
+
+void help_overview(bool all)
+{
+    fputs("Usage: bloomery COMMAND [options] ...\n\n", stdout);
+    print_wrapped(stdout, OVERVIEW, 0, 0);
+    putchar('\n');
+    if (!all) {
+        fputs("\nEvery day:\n", stdout);
+        for (size_t i = 0; i < sizeof everyday / sizeof everyday[0]; i++)
+            printf("  %-10s %s\n", everyday[i],
+                   command_named(everyday[i])->summary);
+    }
+    help_headings(all);
+    for (size_t i = 0; all && i < NCONVENTIONS; i++) {
+        const int at = printf("\n%c%s. ", toupper(conventions[i].title[0]),
+                              conventions[i].title + 1);
+        print_wrapped(stdout, conventions[i].text, at - 1, 0);
+        putchar('\n');
+    }
+    fputs("\nMore about a command: bloomery COMMAND --help\n", stdout);
+    if (!all)
+        fputs("All commands in a line each, and what holds for all of them: "
+              "bloomery help --all\n",
+              stdout);
 }
 
 /* Where the help texts of options begin; "  -O, --option NAME=VALUE" fits. */
@@ -322,10 +368,13 @@ void man_overview(void)
     fputs(".SH COMMANDS\nEach command has a page of its own, "
           "bloomery\\-COMMAND(1).\n",
           stdout);
-    for (size_t i = 0; command_at(i); i++) {
-        printf(".TP\n.B %s\n", command_at(i)->name);
-        roff_text(command_at(i)->summary);
-    }
+#define ROFF_HEADING_(names, title)       \
+    fputs(".SS \"" title "\"\n", stdout); \
+    names(ROFF_ROW_)
+#define ROFF_ROW_(name)                   \
+    fputs(".TP\n.B " #name "\n", stdout); \
+    roff_text(cmd_##name.summary);
+    HEADINGS(ROFF_HEADING_)
     roff_conventions();
     fputs(".SH SEE ALSO\n", stdout);
     for (size_t i = 0; command_at(i); i++)

@@ -39,11 +39,12 @@ int main(int argc, char **argv)
     fill_descriptors();
     program_began(argv);
     if (argc < 2)
-        return fail("which command? bloomery --help lists them, and bloomery "
-                    "COMMAND --help explains one");
+        return fail("which command? usage: bloomery COMMAND [options] ..., "
+                    "such as bloomery build or bloomery has; bloomery --help "
+                    "lists them");
     const char *const word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        help_overview(stdout);
+        help_overview(false);
         return out_finish(YES);
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
         return fail("unknown option '%s'; usage: bloomery COMMAND ..., --help "
                     "or --version",
                     word);
-    const struct command *const c = command_named(word);
+    const struct command *const c = command_meant(word);
     if (!c)
         return fail_command(word);
 

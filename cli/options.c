@@ -27,17 +27,27 @@ static const struct {
     char letter;
     const char *use;
 } gone[] = {
-    { "basket", 'c', "--min-count" }, { "basket", 'k', "--components" },
-    { "basket", 'r', "--recall" },    { "basket", 't', "-T, --threshold" },
-    { "bench", 'r', "--rounds" },     { "compress", 'd', "--decompress" },
-    { "convert", 'T', "--to" },       { "dedup", 'k', "--k" },
-    { "dedup", 'l', "--lines" },      { "digest", 'l', "--listen" },
-    { "explain", 'm', "--m" },        { "figures", 'l', "--list" },
-    { "parquet", 'c', "--column" },   { "plan", 't', "-T, --threshold" },
-    { "redis", 'H', "--host" },       { "redis", 'P', "--port" },
-    { "redis", 'u', "--user" },       { "shrink", 'b', "--bytes" },
-    { "shrink", 't', "--times" },     { "similar", 'k', "--components" },
-    { "similar", 'n', "--size" },     { "top", 'k', "--k" },
+    { "basket", 'c', "--min-count" },
+    { "basket", 'k', "--components" },
+    { "basket", 'r', "--recall" },
+    { "basket", 't', "-T, --threshold" },
+    { "bench", 'r', "--rounds" },
+    { "convert", 'T', "--to" },
+    { "dedup", 'k', "--k" },
+    { "dedup", 'l', "--lines" },
+    { "digest", 'l', "--listen" },
+    { "explain", 'm', "--m" },
+    { "figures", 'l', "--list" },
+    { "parquet", 'c', "--column" },
+    { "plan", 't', "-T, --threshold" },
+    { "redis", 'H', "--host" },
+    { "redis", 'P', "--port" },
+    { "redis", 'u', "--user" },
+    { "shrink", 'b', "--bytes" },
+    { "shrink", 't', "--times" },
+    { "similar", 'k', "--components" },
+    { "similar", 'n', "--size" },
+    { "top", 'k', "--k" },
 };
 
 /* The verb that takes an option which this one does not; NULL if none does. */
@@ -125,6 +135,8 @@ static bool choose(const struct opt *o, const char *given, const char *text)
 static bool set_option(const struct opt *o, const char *given, const char *text)
 {
     set_given(o->to);
+    if (o->arg && strcmp(o->arg, "KIND") == 0)
+        text = kind_meant(text);
     switch (o->type.is) {
     case IS_FLAG:
         *(bool *)o->to = true;
@@ -197,7 +209,7 @@ static bool long_option(const struct line *line, const char *word,
     const char *const name = word + 2;
     const size_t len = strcspn(name, "=");
     const struct opt *const o =
-        option_named(line->command, line->verb, name, len);
+        option_meant(line->command, line->verb, name, len);
     if (!o)
         return !unknown_option(line, word);
     char given[WORD_MAX];
@@ -268,6 +280,11 @@ static bool read_words(struct line *line, int argc, char **argv, int *status)
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             help_command(line->command, line->verb);
+            *status = YES;
+            return false;
+        }
+        if (strcmp(word, "--version") == 0) {
+            printf("bloomery %s\n", bly_version());
             *status = YES;
             return false;
         }

@@ -63,7 +63,7 @@ const struct opt *wants_value(const struct command *c, const struct verb *v,
         return NULL;
     if (word[1] == '-') {
         const struct opt *const o =
-            option_named(c, v, word + 2, strlen(word + 2));
+            option_meant(c, v, word + 2, strlen(word + 2));
         return o && o->type.is != IS_FLAG ? o : NULL;
     }
     for (const char *at = word + 1; *at; at++) {

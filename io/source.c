@@ -280,7 +280,8 @@ static const struct {
 } no_lists[] = {
     { MAGIC(0, "\x89"
                "BLY\r\n\x1a\n"),
-      "a .bly filter", "bloomery info FILE" },
+      "a .bly filter",
+      "bloomery info FILE, or bloomery compare for what filters share" },
     { MAGIC(0, "PK\x03\x04"), "a zip archive", "unzip -p FILE" },
     { MAGIC(0, "PK\x05\x06"), "an empty zip archive", NULL },
     { MAGIC(0, "7z\xbc\xaf\x27\x1c"), "a 7z archive", "7z x -so FILE" },

@@ -282,7 +282,7 @@ def test_how_many_different_keys(ok):
         assert abs(part["distinct"] - truth) < 6 * part["deviation"] * truth
     result = ok("distinct", "--each", "a", "b")
     assert result.lines == [f"{report['inputs'][0]['distinct']}\ta", f"{report['inputs'][1]['distinct']}\tb", f"{report['distinct']}\tall"]
-    assert "give or take 0.79 %" in result.err
+    assert "standard error 0.79 %" in result.err
     for threads in (1, 3):
         assert ok("distinct", "-q", "-t", threads, "a", "b").out == f"{report['distinct']}\n"
     finer = ok("distinct", "--json", "--precision", "18", "a").json

@@ -189,10 +189,10 @@ def test_folders_that_cannot_be_read(bly):
 def test_options_that_contradict_each_other(trouble, folder):
     says = {("-l", "word-1"): "-f FILE", ("-H", "word-1"): "-f FILE",
             ("-l", "--json"): "exclude", ("-H", "--no-filename"): "exclude",
-            ("--color", "blue"): "auto, always and never"}
+            ("--color", "blue"): "auto, always or never"}
     for options, words in says.items():
         trouble("has", folder / "f.bly", *options, says=words)
-    trouble("has", "-r", says="which filter")
+    trouble("has", "-r", says="no filter is given")
 
 
 def test_a_full_disk(folder):
@@ -215,12 +215,14 @@ def test_an_object_for_each_key(ok):
     (ok.path / "x").write_text("q\na\n")
     assert objects(ok("has", "--json", "f.bly", "-f", "x", "-f", "-",
                       stdin="b")) == [
+        {"key": "q", "maybe": False, "file": "x", "line": 1},
         {"key": "a", "maybe": True, "file": "x", "line": 2},
         {"key": "b", "maybe": True, "file": "-", "line": 1}]
     assert objects(ok("has", "--json", "-v", "f.bly", "-f", "x")) == [
         {"key": "q", "maybe": False, "file": "x", "line": 1}]
     assert objects(ok("has", "--json", "f.bly", "b", "z")) == [
-        {"key": "b", "maybe": True, "file": None, "line": None}]
+        {"key": "b", "maybe": True, "file": None, "line": None},
+        {"key": "z", "maybe": False, "file": None, "line": None}]
     assert objects(ok("has", "--json", "--field", "2", "f.bly",
                       stdin="1\ta\n")) == [
         {"key": "a", "maybe": True, "file": "-", "line": 1, "text": "1\ta"}]
@@ -229,15 +231,17 @@ def test_an_object_for_each_key(ok):
     odd = b"a\"\\\xff\x01\n"
     assert objects(ok("has", "--json", "-v", "f.bly", stdin=odd))[0]["key"] == \
         "a\"\\\ufffd\x01"
-    assert run("has", "--json", "f.bly", "z", cwd=ok.path).raw == b""
+    none = run("has", "--json", "f.bly", "z", cwd=ok.path)
+    assert none.status == 1 and [o["maybe"] for o in objects(none)] == [False]
     assert ok("has", "--json", "-q", "f.bly", "a").raw == b""
 
 
 def test_objects_of_many_blocks(ok):
     ok("build", "-n", "100k", "-p", "1e-9", "-o", "f.bly", stdin=keys(0, 50000))
     got = objects(ok("has", "--json", "-t", "2", "f.bly", stdin=keys(0, 60000)))
-    assert [o["key"] for o in got] == [f"key-{i}" for i in range(50000)]
-    assert [o["line"] for o in got] == list(range(1, 50001))
+    assert [o["key"] for o in got] == [f"key-{i}" for i in range(60000)]
+    assert [o["line"] for o in got] == list(range(1, 60001))
+    assert [o["maybe"] for o in got] == [i < 50000 for i in range(60000)]
 
 
 # ---------------------------------------------------------------------- colour

@@ -588,6 +588,36 @@ LAW(fresh_is_what_was_absent)
     free(h);
 }
 
+/* A key that is removed by itself has a way of its own. Every fourth key was
+ * never added, every fifth is removed twice. */
+LAW(removing_one_by_one_is_a_batch)
+{
+    needs(kind, BLY_CAN(ADD) | BLY_CAN(REMOVE));
+    enum { N = 4000 };
+    const bly_spec spec = law_spec(row, N);
+    key_list l = key_list_new(&spec, 0, N);
+    bly_filter *batch = filled_from(&spec, 0, 3 * N / 4);
+    bly_filter *single = filled_from(&spec, 0, 3 * N / 4);
+    for (size_t i = 0; i < N; i++) {
+        const size_t j = i * 7 % N; /* in no order */
+        for (int times = 0; times < (j % 5 ? 1 : 2); times++) {
+            bly_status st;
+            const bly_status first =
+                bly_remove_hashes(batch, &l.hashes[j], 1, &st);
+            assert_int_equal(first, st);
+            assert_int_equal(bly_remove(single, &l.le[j], 8), st);
+        }
+    }
+    assert_true(bly_equal(batch, single));
+    bly_stats a, b;
+    bly_peek(batch, &a);
+    bly_peek(single, &b);
+    assert_int_equal(a.items_added, b.items_added);
+    bly_free(batch);
+    bly_free(single);
+    key_list_free(&l);
+}
+
 /* The forms for bytes and for integers say the same. */
 LAW(fresh_in_every_form)
 {

@@ -24,13 +24,14 @@ OPTIONS = {name: [o for _, _, options in tables(c) for o in options]
 # the help of these commands name them.
 LIKE_GREP = {"has"}
 EXCEPTIONS = {("plan", "v"): "verbose",
+              ("compress", "d"): "decompress",  # as gzip has it
               ("traffic", "i"): "interface",  # as tcpdump has it
               **{(c, "n"): "line-number" for c in LIKE_GREP}}
 
 GONE = {
     "basket": {"c": "--min-count", "k": "--components", "r": "--recall",
                "t": "-T, --threshold"},
-    "bench": {"r": "--rounds"}, "compress": {"d": "--decompress"},
+    "bench": {"r": "--rounds"},
     "convert": {"T": "--to"}, "dedup": {"k": "--k", "l": "--lines"},
     "digest": {"l": "--listen"}, "explain": {"m": "--m"},
     "figures": {"l": "--list"}, "parquet": {"c": "--column"},

@@ -132,6 +132,7 @@ function List:load()
                                           pair_of(self.lib, f, "allow"))
     self.filter, self.exceptions, self.any = f, exceptions, any
     self.least = pair_of(self.lib, f, "labels") and 1 or 2
+    self.exact = pair_of(self.lib, f, "exact")
 end
 
 -- A new list, if there is one: once a second is enough.
@@ -181,6 +182,7 @@ function List:listed_wire(wire, size)
     end
     -- The name itself in any case, then those above it.
     local n = math.max(labels - self.least + 1, math.min(labels, 1))
+    n = self.exact and math.min(n, 1) or n
     if n == 0 then
         return false
     end
@@ -194,7 +196,7 @@ function List:listed_wire(wire, size)
         return false
     end
     if self.any then
-        for i = 0, labels - 1 do
+        for i = 0, self.exact and 0 or labels - 1 do
             if self.exceptions[ffi.string(text + starts[i], len - starts[i])]
             then
                 return false

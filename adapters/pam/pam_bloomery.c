@@ -262,6 +262,8 @@ static int new_password(pam_handle_t *pamh, const struct pam_args *args,
                              : PAM_AUTHTOK_RECOVERY_ERR;
 }
 
+#define UNCHECKED "Passwords cannot be checked now; try again later."
+
 /* What becomes of a password that the filter said this of. */
 static int judge(pam_handle_t *pamh, const struct pam_args *args,
                  enum answer answer)
@@ -272,7 +274,7 @@ static int judge(pam_handle_t *pamh, const struct pam_args *args,
     if (answer == ANSWER_UNKNOWN) {
         if (!args->closed)
             return PAM_SUCCESS;
-        pam_error(pamh, "Passwords cannot be checked now; try again later.");
+        pam_error(pamh, UNCHECKED);
         return PAM_AUTHTOK_ERR;
     }
     pam_error(pamh, spared ? "Warning: this password is in a list of leaked "
@@ -294,7 +296,10 @@ pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const char **argv)
         unsigned which;
         bly_filter *const f = filter_from(pamh, &args, &which);
         bly_free(f);
-        return f || !args.closed ? PAM_SUCCESS : PAM_TRY_AGAIN;
+        if (f || !args.closed)
+            return PAM_SUCCESS;
+        pam_error(pamh, UNCHECKED);
+        return PAM_TRY_AGAIN;
     }
     int rc = PAM_AUTHTOK_ERR;
     for (unsigned i = 0; i < args.retry; i++) {

@@ -19,6 +19,7 @@
 #include "apps/join/join_state.h"
 #include "apps/join/wire.h"
 #include "base/byte_order.h"
+#include "base/signals.h"
 #include "io/filters.h"
 #include "io/varint.h"
 #include "report/out.h"
@@ -90,7 +91,7 @@ static bool read_shape(struct remote *r)
         return false;
     if (what[0] != shape->form || what[1] != (unsigned char)shape->delimiter ||
         what[2] != (unsigned char)shape->separator)
-        w->why = "its rows have another form; right: the same one of --csv, "
+        w->why = "its rows have another form; use the same one of --csv, "
                  "--field, --jsonl and --regex at both ends, and the same "
                  "--delimiter";
     else if (columns > INPUT_LINE_MOST || column > INPUT_LINE_MOST ||
@@ -300,7 +301,7 @@ int remote_serve(struct joining *j, const char *name)
     if (!s)
         return fail("out of memory");
     s->j = j;
-    signal(SIGPIPE, SIG_IGN);
+    signals_no_pipe();
     const int status = serve_rows(s, name);
     session_close(&s->wire.session);
     free(s);

@@ -120,10 +120,11 @@ static void page_print(struct flows_view *v, struct page *p, size_t rows)
         [BY_BYTES] = "bytes", [BY_PACKETS] = "packets", [BY_FLOW] = "flow"
     };
     if (v->seconds > 0)
-        line_print(p, "%s: %llu packets, %.3g Mb/s in %g s, %zu flows, by %s%s",
-                   v->interface, (unsigned long long)v->packets,
-                   (double)v->bytes * 8 / v->seconds / 1e6, v->seconds, v->n,
-                   marks[v->order], v->paused ? ", paused" : "");
+        line_print(
+            p, "%s: %llu packets, %.3g Mb/s in %g s, %zu flow%s, by %s%s",
+            v->interface, (unsigned long long)v->packets,
+            (double)v->bytes * 8 / v->seconds / 1e6, v->seconds, v->n,
+            v->n == 1 ? "" : "s", marks[v->order], v->paused ? ", paused" : "");
     else
         line_print(p, "%s: waiting for packets%s", v->interface,
                    v->paused ? ", paused" : "");

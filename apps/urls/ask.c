@@ -80,10 +80,37 @@ static size_t name_above(const struct list_traits *is,
     const size_t least = is->single ? 1
                          : suffixes ? suffix_labels(suffixes, name, n) + 1
                                     : 2;
-    const size_t count = labels > least ? labels - least + 1 : 1;
+    const size_t count = labels > least && !is->exact ? labels - least + 1 : 1;
     for (size_t i = 0; i < count; i++)
         out[i] = (bly_bytes){ name + starts[i], n - starts[i] };
     return count;
+}
+
+/* Of what may be a URL, its host: what a list of names is asked for. */
+static void host_of(const char **name, size_t *len)
+{
+    const char *at = *name;
+    size_t n = *len;
+    for (size_t i = 0; i + 2 < n; i++)
+        if (memcmp(at + i, "://", 3) == 0) {
+            at += i + 3;
+            n -= i + 3;
+            break;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (strchr("/?#", at[i]) && at[i])
+            n = i;
+    for (size_t i = n; i > 0; i--)
+        if (at[i - 1] == '@') {
+            at += i;
+            n -= i;
+            break;
+        }
+    const char *const port = memchr(at, ':', n);
+    if (port && !memchr(port + 1, ':', n - (size_t)(port + 1 - at)))
+        n = (size_t)(port - at);
+    *name = at;
+    *len = n;
 }
 
 static size_t name_entries(const struct list_traits *is,
@@ -102,6 +129,7 @@ static size_t name_entries(const struct list_traits *is,
     while (len && (name[len - 1] == ' ' || name[len - 1] == '\t' ||
                    name[len - 1] == '\r'))
         len--;
+    host_of(&name, &len);
     const size_t n = name_canonical(name, len, room, &address, &why);
     if (!n)
         return 0;

@@ -30,6 +30,8 @@ bly_status traits_set(const struct list_traits *t, bly_filter *f)
         st = bly_set_pair(f, "labels", "1");
     if (!st && t->suffix)
         st = bly_set_pair(f, "suffix", "yes");
+    if (!st && t->exact)
+        st = bly_set_pair(f, "exact", "yes");
     if (!st && t->allow[0])
         st = bly_set_pair(f, "allow", t->allow);
     return st;
@@ -37,10 +39,10 @@ bly_status traits_set(const struct list_traits *t, bly_filter *f)
 
 void traits_note(const struct list_traits *t, char out[512])
 {
-    snprintf(out, 512, "list=%s%s%s%s%s%s", t->domains ? "domains" : "urls",
+    snprintf(out, 512, "list=%s%s%s%s%s%s%s", t->domains ? "domains" : "urls",
              t->folded ? "\nfolded=yes" : "", t->single ? "\nlabels=1" : "",
-             t->suffix ? "\nsuffix=yes" : "", t->allow[0] ? "\nallow=" : "",
-             t->allow);
+             t->suffix ? "\nsuffix=yes" : "", t->exact ? "\nexact=yes" : "",
+             t->allow[0] ? "\nallow=" : "", t->allow);
 }
 
 static bool is_text(bly_bytes value, const char *text)
@@ -64,6 +66,8 @@ static bool traits_pair(struct list_traits *t, const char *name,
         t->folded = true;
     else if (strcmp(name, "suffix") == 0)
         t->suffix = true;
+    else if (strcmp(name, "exact") == 0)
+        t->exact = true;
     else if (strcmp(name, "allow") == 0) {
         if (!value.len || value.len >= sizeof t->allow ||
             memchr(value.ptr, '/', value.len) ||
@@ -77,7 +81,8 @@ static bool traits_pair(struct list_traits *t, const char *name,
 
 static bool traits_of_filter(struct list_traits *t, const bly_filter *f)
 {
-    static const char *const names[] = { "list", "labels", "suffix", "allow" };
+    static const char *const names[] = { "list", "labels", "suffix", "exact",
+                                         "allow" };
     bly_bytes value;
     *t = (struct list_traits){ .folded =
                                    bly_keying_of(f).forms & BLY_KEYS_FOLDED };

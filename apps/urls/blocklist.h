@@ -30,6 +30,7 @@ struct list_traits {
     bool domains;    /* names instead of URLs */
     bool folded;     /* the case of entries was folded */
     bool single;     /* an entry has one label */
+    bool exact;      /* a name is listed, and none below it */
     bool suffix;     /* no entry is a public suffix */
     char allow[256]; /* name of the file with exceptions; empty: none */
 };

@@ -153,7 +153,11 @@ static bool hosts_line(struct list_reader *r, struct words line, bool nowhere,
         return true;
     }
     while (words_next(&line, &w))
-        if (!is_own_name(w) && !entry_name(r, w, ENTRY_LISTED, why))
+        if (is_own_name(w))
+            continue;
+        else if (entry_name(r, w, ENTRY_LISTED, why))
+            r->n.hosts++;
+        else
             good = false;
     return good;
 }
@@ -177,6 +181,15 @@ static bool pattern_line(struct list_reader *r, struct words line)
                           : entry_url(r, line, ENTRY_LISTED, &why);
     r->n.skipped++;
     return true;
+}
+
+/* Does a line look like that of a hosts file? */
+static bool hosts_form(struct words line)
+{
+    struct words first, second;
+    bool nowhere;
+    return words_next(&line, &first) && words_next(&line, &second) &&
+           is_address(first, &nowhere);
 }
 
 static bool domain_line(struct list_reader *r, struct words line, bool indented,
@@ -227,8 +240,10 @@ bool list_line(struct list_reader *r, const char *text, size_t n,
         return true;
     if (r->adblock)
         return pattern_line(r, line);
-    if (!r->domains)
+    if (!r->domains) {
+        r->n.hosts += hosts_form(line);
         return entry_url(r, line, ENTRY_LISTED, why);
+    }
     if (line.at[0] == ';')
         return true;
     if (line.at[0] == '$')

@@ -31,6 +31,7 @@ struct list_counts {
     uint64_t caseless; /* rules for parts of hosts, which ignore case */
     uint64_t bad;
     uint64_t single; /* entries of one label */
+    uint64_t hosts;  /* names of hosts files and zones, which say no more */
 };
 
 struct list_reader {

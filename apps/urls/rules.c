@@ -206,6 +206,7 @@ static bool rpz_record(struct list_reader *r, struct words type,
         r->n.skipped++;
         return true;
     }
+    r->n.hosts += trigger.at[0] != '*';
     return entry_name(
         r, trigger,
         words_are(target, "rpz-passthru.") ? ENTRY_ALLOWED : ENTRY_LISTED, why);

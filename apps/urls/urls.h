@@ -19,7 +19,7 @@ struct urls_args {
     struct keys keys;      /* files, secret, NUL bytes, skip_bad */
     struct meta_args meta;
     uint64_t threads, sample;
-    bool domains, invert, count, json;
+    bool domains, exact, invert, count, json;
 };
 
 /* Each prints what it has to say: a status. */

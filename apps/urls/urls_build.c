@@ -259,10 +259,8 @@ static bool build_fits(const struct urls_args *args, const struct list *from,
         fail("--prefix-bytes is for --store prefixes; a filter takes --fpr");
         return false;
     }
-    if (args->suffixes && !args->domains) {
-        fail("--public-suffix is for --domains");
-        return false;
-    }
+    if ((args->suffixes || args->exact) && !args->domains)
+        return !fail("--public-suffix and --exact are for --domains");
     return meta_check(&args->meta, false) &&
            output_works(args->output, args->json) &&
            output_spares(args->output, &args->keys.key_file, 1) &&
@@ -302,7 +300,8 @@ static int build_from(const struct urls_args *args, const struct list *from,
                              .ctx = g };
     struct list_traits is = { .domains = args->domains,
                               .folded = r.folded,
-                              .suffix = suffixes != NULL };
+                              .suffix = suffixes != NULL,
+                              .exact = args->exact };
     struct list_traits before = { 0 };
     char *allow = NULL;
     bool bad;
@@ -311,6 +310,10 @@ static int build_from(const struct urls_args *args, const struct list *from,
     list_end(&r);
     if (!ok)
         return TROUBLE;
+    if (!args->domains && r.n.hosts)
+        warn("%llu lines look like those of a hosts file, an address and "
+             "names; --domains makes a list of the names",
+             (unsigned long long)r.n.hosts);
     if (!r.n.entries)
         return fail("no entries in the input");
     is.single = r.n.single != 0;
@@ -338,6 +341,10 @@ static int build_from(const struct urls_args *args, const struct list *from,
                 "[; rules skipped: {skipped}{?skipped}]; {store}, {bytes}, "
                 "{bits_per_entry:.2} bits per entry, {rate} false "
                 "positives\n");
+        if (is.domains && r.n.hosts && !args->exact)
+            note("%llu names of hosts files or zones cover all names below "
+                 "them too; --exact lists them alone",
+                 (unsigned long long)r.n.hosts);
         if (r.n.caseless && !r.folded)
             warn("%llu rules for pages ignore case, and the list does not; "
                  "right, unless its URLs are written as they are asked: "

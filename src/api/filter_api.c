@@ -455,6 +455,12 @@ bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
     return first;
 }
 
+/* Of a key that is not there the batch says so, since nothing has changed. */
+APART bly_status remove_hash_apart(bly_filter *f, uint64_t hash)
+{
+    return bly_remove_hashes(f, &hash, 1, NULL);
+}
+
 bly_status bly_remove(bly_filter *f, const void *key, size_t len)
 {
     if (!f || (!key && len))
@@ -463,7 +469,9 @@ bly_status bly_remove(bly_filter *f, const void *key, size_t len)
     if (st)
         return st;
     const uint64_t hash = bly_hash(&f->extra->hasher, key, len);
-    return bly_remove_hashes(f, &hash, 1, NULL);
+    return f->ways->remove && !f->ways->remove(f, hash)
+               ? BLY_OK
+               : remove_hash_apart(f, hash);
 }
 
 bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,

@@ -531,6 +531,13 @@ BLY_RUNS_INLINE bly_status quotient_add_single(const bly_quotient_table *t,
     return quotient_put(t, sums, F, 1, &known);
 }
 
+BLY_RUNS_INLINE bly_status quotient_remove_single(const bly_quotient_table *t,
+                                                  uint64_t *sums, uint64_t h)
+{
+    return quotient_take(t, sums, bly_scale(h, t->range)) ? BLY_OK
+                                                          : BLY_EABSENT;
+}
+
 /* The same bodies for processors that have instructions to select and count
  * ones, that only count, and for others. Every processor with AVX-512 has a
  * fast `pdep`, and what came with it; some earlier ones take a hundred cycles
@@ -586,13 +593,23 @@ BLY_RUNS_INLINE bly_status quotient_add_single(const bly_quotient_table *t,
             bly_quotient_table_with(data, nslots, r, marks);                   \
         own.runs.pdep = by_pdep;                                               \
         return quotient_add_single(&own, sums, h);                             \
+    }                                                                          \
+    attribute static bly_status quotient_remove_one_##name(                    \
+        unsigned char *data, uint64_t nslots, uint64_t r, uint64_t marks,      \
+        uint64_t *sums, uint64_t h)                                            \
+    {                                                                          \
+        bly_quotient_table own =                                               \
+            bly_quotient_table_with(data, nslots, r, marks);                   \
+        own.runs.pdep = by_pdep;                                               \
+        return quotient_remove_single(&own, sums, h);                          \
     }
 
 #define QUOTIENT_ROW_OF(name, needs)                              \
     {                                                             \
 #name, needs, quotient_has_##name, quotient_count_##name, \
             quotient_add_##name, quotient_remove_##name,          \
-            quotient_has_one_##name, quotient_add_one_##name      \
+            quotient_has_one_##name, quotient_add_one_##name,     \
+            quotient_remove_one_##name                            \
     }
 
 #if BLY_X86

@@ -135,6 +135,8 @@ typedef struct bly_quotient_row {
                     uint64_t marks, uint64_t h);
     bly_status (*add_one)(unsigned char *data, uint64_t nslots, uint64_t r,
                           uint64_t marks, uint64_t *sums, uint64_t h);
+    bly_status (*remove_one)(unsigned char *data, uint64_t nslots, uint64_t r,
+                             uint64_t marks, uint64_t *sums, uint64_t h);
 } bly_quotient_row;
 BLY_ROWS(quotient);
 

@@ -366,14 +366,59 @@ BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h, uint64_t k)
     return BLY_OK;
 }
 
+/* counting_lower() for counters of four bits, in place: none of those that are
+ * lowered is 0, so none borrows from its neighbour. */
+BLY_ONE_BODY bool counting_lower_four(unsigned char *cells, bly_spots at)
+{
+    unsigned clear = 0;
+#pragma GCC unroll 8
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint64_t spot = bly_spot(at, j);
+        clear |= (cells[spot >> 1] >> (spot & 1) * 4 & 15) == 0;
+    }
+    if (clear)
+        return false;
+        /* Two counters may share a byte, which is therefore read again. */
+#pragma GCC unroll 8
+    for (uint64_t j = 0; j < at.n; j++) {
+        const uint64_t spot = bly_spot(at, j);
+        const unsigned shift = (unsigned)(spot & 1) * 4;
+        const unsigned byte = cells[spot >> 1];
+        const unsigned falls = (byte >> shift & 15) != 15;
+        cells[spot >> 1] = (unsigned char)(byte - (falls << shift));
+    }
+    return true;
+}
+
+BLY_ONE_BODY bly_status counting_remove_body(bly_filter *f, uint64_t h,
+                                             uint64_t k)
+{
+    uint64_t at[BLY_PROBE_MAX_K];
+    const bly_spots spots =
+        bly_probe_different(h, counting_one_range(f), k, at);
+    const bool lowered =
+        __builtin_expect(spots.n == k, 1)
+            ? counting_lower_four(f->data, (bly_spots){ at, 1, k })
+            : counting_lower_four(f->data, spots);
+    if (!lowered)
+        return BLY_EABSENT;
+    bly_filter_removed_one(f);
+    return BLY_OK;
+}
+
 #define COUNTING_HAS_K(f, h) counting_has_body(f, h, (f)->shape.p[COUNTING_K])
 #define COUNTING_HAS_7(f, h) counting_has_body(f, h, 7)
 #define COUNTING_ADD_K(f, h) counting_add_body(f, h, (f)->shape.p[COUNTING_K])
 #define COUNTING_ADD_7(f, h) counting_add_body(f, h, 7)
+#define COUNTING_REMOVE_K(f, h) \
+    counting_remove_body(f, h, (f)->shape.p[COUNTING_K])
+#define COUNTING_REMOVE_7(f, h) counting_remove_body(f, h, 7)
 BLY_ONE_HAS(counting_has_one, COUNTING_HAS_K)
 BLY_ONE_HAS(counting_has_7, COUNTING_HAS_7)
 BLY_ONE_ADD(counting_add_one, COUNTING_ADD_K)
 BLY_ONE_ADD(counting_add_7, COUNTING_ADD_7)
+BLY_ONE_REMOVE(counting_remove_one, COUNTING_REMOVE_K)
+BLY_ONE_REMOVE(counting_remove_7, COUNTING_REMOVE_7)
 
 static void counting_one(const bly_filter *f, bly_one *out)
 {
@@ -383,9 +428,11 @@ static void counting_one(const bly_filter *f, bly_one *out)
     if (f->shape.p[COUNTING_K] == 7) {
         BLY_ONE_SET_HAS(out, counting_has_7);
         BLY_ONE_SET_ADD(out, counting_add_7);
+        BLY_ONE_SET_REMOVE(out, counting_remove_7);
     } else {
         BLY_ONE_SET_HAS(out, counting_has_one);
         BLY_ONE_SET_ADD(out, counting_add_one);
+        BLY_ONE_SET_REMOVE(out, counting_remove_one);
     }
 }
 

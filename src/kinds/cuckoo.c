@@ -425,21 +425,41 @@ BLY_ONE_BODY bly_status cuckoo_add_of(bly_filter *f, uint64_t h, unsigned bits)
     return BLY_OK;
 }
 
-/* 10 bits keep a rate of 1 %, 13 bits keep 0.1 %. */
-#define CUCKOO_WIDTHS(X) X(0) X(10) X(13)
-#define CUCKOO_ONE(bits)                                            \
-    BLY_ONE_BODY bool cuckoo_has_##bits##_body(const bly_filter *f, \
-                                               uint64_t h)          \
-    {                                                               \
-        return cuckoo_has_of(f, h, bits);                           \
-    }                                                               \
-    BLY_ONE_BODY bly_status cuckoo_add_##bits##_body(bly_filter *f, \
-                                                     uint64_t h)    \
-    {                                                               \
-        return cuckoo_add_of(f, h, bits);                           \
-    }                                                               \
-    BLY_ONE_HAS(cuckoo_has_##bits, cuckoo_has_##bits##_body)        \
-    BLY_ONE_ADD(cuckoo_add_##bits, cuckoo_add_##bits##_body)
+/* Most keys are in their first bucket, but not so many that the processor could
+ * guess it: both are read at once. */
+BLY_ONE_BODY bly_status cuckoo_remove_of(bly_filter *f, uint64_t h,
+                                         unsigned bits)
+{
+    const bly_cuckoo_table t = cuckoo_plain_table(f, bits);
+    if (!bly_cuckoo_take(&t, bly_cuckoo_locate(&t, h), true))
+        return BLY_EABSENT;
+    f->state[0]--;
+    bly_filter_removed_one(f);
+    return BLY_OK;
+}
+
+/* Fingerprints of 8, 12 and 16 bits are what other libraries have; 10 bits keep
+ * a rate of 1 %, 13 bits keep 0.1 %. */
+#define CUCKOO_WIDTHS(X) X(0) X(8) X(10) X(12) X(13) X(16)
+#define CUCKOO_ONE(bits)                                               \
+    BLY_ONE_BODY bool cuckoo_has_##bits##_body(const bly_filter *f,    \
+                                               uint64_t h)             \
+    {                                                                  \
+        return cuckoo_has_of(f, h, bits);                              \
+    }                                                                  \
+    BLY_ONE_BODY bly_status cuckoo_add_##bits##_body(bly_filter *f,    \
+                                                     uint64_t h)       \
+    {                                                                  \
+        return cuckoo_add_of(f, h, bits);                              \
+    }                                                                  \
+    BLY_ONE_BODY bly_status cuckoo_remove_##bits##_body(bly_filter *f, \
+                                                        uint64_t h)    \
+    {                                                                  \
+        return cuckoo_remove_of(f, h, bits);                           \
+    }                                                                  \
+    BLY_ONE_HAS(cuckoo_has_##bits, cuckoo_has_##bits##_body)           \
+    BLY_ONE_ADD(cuckoo_add_##bits, cuckoo_add_##bits##_body)           \
+    BLY_ONE_REMOVE(cuckoo_remove_##bits, cuckoo_remove_##bits##_body)
 CUCKOO_WIDTHS(CUCKOO_ONE)
 #undef CUCKOO_ONE
 BLY_ONE_HAS(cuckoo_has_grown, cuckoo_has_grown_body)
@@ -455,13 +475,15 @@ static void cuckoo_one(const bly_filter *f, bly_one *out)
     }
     out->aid = t.ones;
     /* A filter that grows must first find the right table; with `unique`, an
-     * earlier copy. */
-    const bool adds = !f->shape.p[CUCKOO_UNIQUE];
+     * earlier copy, and nothing is removed. */
+    const bool changes = !f->shape.p[CUCKOO_UNIQUE];
 #define CUCKOO_CHOOSE(bits)                                  \
     if (!(bits) || (t.light && t.b == 4 && t.f == (bits))) { \
         BLY_ONE_SET_HAS(out, cuckoo_has_##bits);             \
-        if (adds)                                            \
+        if (changes) {                                       \
             BLY_ONE_SET_ADD(out, cuckoo_add_##bits);         \
+            BLY_ONE_SET_REMOVE(out, cuckoo_remove_##bits);   \
+        }                                                    \
     }
     CUCKOO_WIDTHS(CUCKOO_CHOOSE)
 #undef CUCKOO_CHOOSE

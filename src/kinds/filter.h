@@ -220,8 +220,8 @@ bly_status bly_filter_settle(const bly_filter *f);
 bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
                        const void *out);
 
-/* The ways of a kind: has, has_int, add and add_int, made from bodies that take
- * a hash and are always inlined. */
+/* The ways of a kind: has, has_int, add, add_int and remove, made from bodies
+ * that take a hash and are always inlined. */
 #define BLY_ONE_BODY static inline __attribute__((always_inline))
 
 #define BLY_ONE_HAS_FOR(target, name, body)                                   \
@@ -251,6 +251,13 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
 #define BLY_ONE_SET_ADD_FOR(one, name) \
     ((void)((one)->ways.add = name, (one)->ways.add_int = name##_int))
 
+#define BLY_ONE_REMOVE_FOR(target, name, body)                                \
+    target __attribute__((aligned(64))) static bly_status name(bly_filter *f, \
+                                                               uint64_t h)    \
+    {                                                                         \
+        return body(f, h);                                                    \
+    }
+
 /* The same in two variants: for any processor, and for BLY_TARGET_BMI, which
  * takes a tenth fewer instructions. */
 #define BLY_ONE_HAS(name, body)   \
@@ -259,12 +266,24 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
 #define BLY_ONE_ADD(name, body)   \
     BLY_ONE_ADD_FOR(, name, body) \
     BLY_ONE_ADD_FOR(BLY_TARGET_BMI, name##_bmi, body)
+#define BLY_ONE_REMOVE(name, body)   \
+    BLY_ONE_REMOVE_FOR(, name, body) \
+    BLY_ONE_REMOVE_FOR(BLY_TARGET_BMI, name##_bmi, body)
 #define BLY_ONE_SET_HAS(one, name)                             \
     (bly_row_runs_bmi() ? BLY_ONE_SET_HAS_FOR(one, name##_bmi) \
                         : BLY_ONE_SET_HAS_FOR(one, name))
 #define BLY_ONE_SET_ADD(one, name)                             \
     (bly_row_runs_bmi() ? BLY_ONE_SET_ADD_FOR(one, name##_bmi) \
                         : BLY_ONE_SET_ADD_FOR(one, name))
+#define BLY_ONE_SET_REMOVE(one, name) \
+    ((void)((one)->ways.remove = bly_row_runs_bmi() ? name##_bmi : name))
+
+/* One removal from a filter that is not shared, in which every key that is
+ * there has been counted, unless a file said otherwise. */
+static inline void bly_filter_removed_one(bly_filter *f)
+{
+    f->nadded -= f->nadded != 0;
+}
 
 /* Additions that changed something. */
 static inline uint64_t bly_filter_nadded(const bly_filter *f)

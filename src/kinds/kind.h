@@ -76,6 +76,9 @@ typedef struct bly_ways {
     /* The same for a key given as an integer, whose eight bytes are the key. */
     bool (*has_int)(const bly_filter *f, uint64_t key);
     bly_status (*add_int)(bly_filter *f, uint64_t key);
+    /* Take one copy of a hash out: BLY_OK, or BLY_EABSENT without a word about
+     * it. NULL: use a batch. */
+    bly_status (*remove)(bly_filter *f, uint64_t h);
 } bly_ways;
 
 /* The part of the above that the kind chooses. */
@@ -358,8 +361,8 @@ typedef struct bly_kind {
      * known in advance. */
     void (*fetch)(const bly_filter *f, const uint64_t *h, size_t n);
 
-    /* Choose functions that do for one hash what has() and add() do (or
-     * add_shared(), where f is shared), and likewise for one integer, hashed
+    /* Choose functions that do for one hash what has(), add() (or add_shared(),
+     * where f is shared) and remove() do, and likewise for one integer, hashed
      * with turned. Set aid if they need it. Leave fields without a fast path as
      * they are. NULL: there is no fast path. */
     void (*one)(const bly_filter *f, bly_one *out);

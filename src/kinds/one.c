@@ -80,7 +80,7 @@ static struct {
 static bool same_ways(const bly_ways *a, const bly_ways *b)
 {
     return a->has == b->has && a->add == b->add && a->has_int == b->has_int &&
-           a->add_int == b->add_int;
+           a->add_int == b->add_int && a->remove == b->remove;
 }
 
 const bly_ways *bly_ways_lasting(const bly_ways *ways)
@@ -135,7 +135,9 @@ void bly_filter_ready(bly_filter *f)
         one.ways.add_int = NULL;
     }
     if (f->readonly)
-        one.ways.add = one.ways.add_int = NULL;
+        one.ways.add = one.ways.add_int = one.ways.remove = NULL;
+    if (f->shared)
+        one.ways.remove = NULL;
     if (!f->places)
         f->aid = one.aid;
     f->ways = bly_ways_lasting(&one.ways);

@@ -378,14 +378,26 @@ BLY_ONE_BODY bly_status quotient_add_hash(bly_filter *f, uint64_t h)
     return st;
 }
 
+BLY_ONE_BODY bly_status quotient_remove_hash(bly_filter *f, uint64_t h)
+{
+    const bly_status st = bly_quotient_best()->remove_one(
+        f->data, f->shape.p[QUOTIENT_SLOTS], f->shape.p[QUOTIENT_R], f->aid,
+        f->state, h);
+    if (!st)
+        bly_filter_removed_one(f);
+    return st;
+}
+
 BLY_ONE_HAS_FOR(, quotient_has_one, quotient_has_hash)
 BLY_ONE_ADD_FOR(, quotient_add_one, quotient_add_hash)
+BLY_ONE_REMOVE_FOR(, quotient_remove_one, quotient_remove_hash)
 
 static void quotient_one(const bly_filter *f, bly_one *out)
 {
     out->aid = quotient_marks(f);
     BLY_ONE_SET_HAS_FOR(out, quotient_has_one);
     BLY_ONE_SET_ADD_FOR(out, quotient_add_one);
+    out->ways.remove = quotient_remove_one;
 }
 
 static void quotient_remove(bly_filter *f, const uint64_t *h, size_t n,
