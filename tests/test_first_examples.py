@@ -31,7 +31,7 @@ SKIPPED = {
 }
 FORM = {
     "dedup.md": "a corpus of 63 MB", "distinct.md": "5 million lines", "exact-lists.md": "11 million numbers", "isect.md": "ids of two machines",
-    "join.md": "a million rows", "seal.md": "every sealed document has a random name",
+    "join.md": "a million rows", "quantiles.md": "5 million lines", "seal.md": "every sealed document has a random name",
     "sync.md": "10 million lines", "urls.md": "a list that changes every day",
 }
 LINES = "".join(f"line {i * i % 7919}\n" for i in range(4000))
@@ -157,6 +157,7 @@ NEEDS = {
     "format.md": lambda f: (f / "tests").symlink_to(ROOT / "tests"),
     "javascript.md": lambda f: sh(f, r"printf 'swordfish\nsesame\n' | bloomery build -q -o seen.bly"),
     "join.md": orders,
+    "quantiles.md": lambda f: put(f, "times.tsv", "".join(f"k{i}\t{i * 7919 % 10000 / 8 + 1}\n" for i in range(10000))),
     "seal.md": letters,
     "small.md": lambda f: sh(f, "seq 100 | bloomery build -q --kind classic --fpr 1% -o flags.bly"),
     "spell.md": hunspell,
