@@ -5,8 +5,9 @@
  *
  * runs a command by ptrace and sees all of its system calls that concern
  * files and memory, those inside libc too, which a preloaded library would
- * miss. They are counted from 1, from the program's entry on: what the loader
+ * miss. They are counted from 1, from a program's entry on: what the loader
  * does before is not the command's business, nor are shared libraries later.
+ * So with every program that the command runs, or becomes.
  *
  *     -l LOG     a line for every such call: what the model of a disk
  *                (disk_model.py) replays, and where faults can be put
@@ -478,9 +479,10 @@ static bool run_to_entry(pid_t id)
     void *const entry = (void *)(uintptr_t)aux.a_un.a_val;
     const long was = ptrace(PTRACE_PEEKTEXT, id, entry, NULL);
     ptrace(PTRACE_POKETEXT, id, entry, (was & ~0xffL) | 0xcc);
-    if (ptrace(PTRACE_CONT, id, NULL, NULL) || waitpid(id, &status, 0) != id ||
-        !WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
-        return false;
+    for (int sig = 0; sig != SIGTRAP; sig = WSTOPSIG(status))
+        if (ptrace(PTRACE_CONT, id, NULL, (void *)(uintptr_t)sig) ||
+            waitpid(id, &status, __WALL) != id || !WIFSTOPPED(status))
+            return false;
     ptrace(PTRACE_POKETEXT, id, entry, was);
     struct user_regs_struct r = registers(id);
     r.rip--;
@@ -501,6 +503,9 @@ static int look(struct thread *t, int status)
         }
         return 0;
     }
+    if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8) &&
+        !run_to_entry(t->id))
+        exit(CANNOT);
     /* Events, and the first stop of a new thread. */
     return status >> 16 || sig == SIGSTOP ? 0 : sig;
 }
