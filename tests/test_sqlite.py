@@ -471,7 +471,8 @@ def test_linked_in_and_without_memory(tmp_path):
     """tests/sqlite_faults.c has the functions linked in, as docs/sql.md says, and each allocation fails in turn, SQLite's
     and ours: an error or the right answer, and afterwards the right one."""
     program = tmp_path / "faults"
-    sources = [ROOT / "tests" / "sqlite_faults.c", *ROOT.glob("adapters/sqlite/*.c"), *ROOT.glob("adapters/sql/*.c")]
+    sources = [ROOT / "tests" / "sqlite_faults.c", *ROOT.glob("adapters/sqlite/*.c"), *ROOT.glob("adapters/sql/*.c"),
+               ROOT / "base" / "grow.c"]
     built = subprocess.run(["gcc", "-DSQLITE_CORE", f"-I{ROOT}", f"-I{ROOT}/include", *sources, BUILD / "libbloomery.a",
                             "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc", "-lsqlite3", "-lm", "-pthread", "-o", program],
                            capture_output=True, text=True)

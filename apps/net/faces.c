@@ -33,6 +33,9 @@ struct mark *faces_mark(const struct graph *g, const struct mark_spec *spec)
     if (!st)
         return marks;
     free(marks);
-    fail_library();
+    if (st == BLY_ENOMEM)
+        fail("no memory for a mark");
+    else
+        fail_library();
     return NULL;
 }

@@ -261,7 +261,8 @@ static bool port_marks(const struct router_args *args,
         router_face(args, secret, args->name, strchr(link, '=') + 1, out);
     return !st || !fail("%s: no marks: %s", link,
                         st == BLY_EINVAL ? "names of at most 62 bytes together"
-                                         : bly_error());
+                        : st == BLY_ENOMEM ? "no memory"
+                                           : bly_error());
 }
 
 /* The secret was changed: from now on all marks differ, or, if it cannot be

@@ -112,6 +112,8 @@ bool net_false_drops(const struct net_spec *spec, unsigned d, double *out)
     }
     mark_maker_free(maker);
     *out = (double)dropped / (double)spec->tries;
+    if (st == BLY_ENOMEM)
+        return !fail("no memory for a mark");
     return !st || !fail_library();
 }
 
