@@ -111,7 +111,7 @@ UNITS     := $(TEST_SRC:tests/%.c=%)
 # The rooms of the command, below main(): docs/architecture.md.
 ROOMS      = base report io wire chord apps workbench cli
 PARTS     := $(sort $(filter-out cli/main.c %_bpf.c,$(foreach r,$(ROOMS),$(wildcard $(r)/*.c $(r)/*/*.c $(r)/*/*/*.c))))
-JOB_TESTS := $(shell grep -lE '^.include "($(subst $() ,|,$(filter-out base,$(ROOMS))))/' $(TEST_SRC))
+JOB_TESTS := $(shell grep -lE '^.include "(($(subst $() ,|,$(filter-out base,$(ROOMS))))/|[a-z]+_check.h)' $(TEST_SRC))
 
 # Lists that the rules.mk add to.
 COMMANDS  := bloomery

@@ -64,13 +64,15 @@ static bool write_pieces(int fd, const struct seal_keys *k,
     crypto_secretstream_xchacha20poly1305_state state;
     unsigned char sealed[PIECE + MORE];
     const size_t step = size && data[0] ? (size_t)data[0] * 64 : PIECE;
-    stream_seal_begin(&state, header + BEFORE_STREAM, k->stream);
+    crypto_secretstream_xchacha20poly1305_init_push(
+        &state, header + BEFORE_STREAM, k->stream);
     bool ok = write(fd, header, HEADER) == HEADER;
     for (size_t at = 1; at < size && ok; at += step) {
         const size_t n = size - at < step ? size - at : step;
         const bool last = ends && at + n == size;
-        stream_seal(&state, sealed, NULL, data + at, n, at == 1 ? header : NULL,
-                    at == 1 ? BEFORE_STREAM : 0, last ? LAST : 0);
+        crypto_secretstream_xchacha20poly1305_push(
+            &state, sealed, NULL, data + at, n, at == 1 ? header : NULL,
+            at == 1 ? BEFORE_STREAM : 0, last ? LAST : 0);
         ok = write(fd, sealed, n + MORE) == (ssize_t)(n + MORE);
     }
     return ok;

@@ -183,7 +183,7 @@ static void schema_says_what_may_be_missing(void **state)
     char *text = NULL;
     size_t n;
     struct json j = { .to = open_memstream(&text, &n) };
-    report_schema(&j, reports);
+    report_schema(&j, NULL, reports);
     fclose(j.to);
     assert_non_null(strstr(text,
                            "\"description\":\"always\",\"type\":\"array\","

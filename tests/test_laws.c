@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/bits.h"
+#include "host/host.h"
 
 #define NKEYS 20000
 

@@ -222,6 +222,8 @@ static void seal_run(struct figure_run *run)
     figure_note(run,
                 "Two filters of the same words have as many bits in common "
                 "as two of different ones: a quarter.");
+    figure_note(run, "Archives draw the bits with BLAKE2b; here SipHash stands "
+                     "in for it, and all else is the archives' code.");
 }
 
 const struct figure figure_sealed = {
