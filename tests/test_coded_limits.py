@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from conftest import BUILD, PATIENCE, PROGRAM
+from wire_support import frame, greeting
 
 # Runs a program, and writes its largest resident size in KiB to a file. A
 # program inherits that of the process it was started from, so that has to be
@@ -50,8 +51,10 @@ MUCH = 10_000  # KiB; big.bly would take 23,000 more than small.bly
 
 
 def request(path):
-    data = path.read_bytes()
-    return b"blyjoin1\0" + len(data).to_bytes(8, "little") + data
+    """A join's, with this filter: apps/join/wire.h."""
+    data, most = b"\0" + path.read_bytes(), 65536
+    pieces = [data[at:at + most] for at in range(0, len(data), most)] + [b""]
+    return greeting(b"blyjoin") + b"".join(frame(b"\1" + piece, number=i) for i, piece in enumerate(pieces))
 
 
 def test_join_serve(files):
