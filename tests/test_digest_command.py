@@ -377,9 +377,9 @@ def test_serves_no_digest_that_harms(trouble):
         (trouble.path / "d").write_bytes(body)
         trouble("digest", "serve", "d", says=says)
     (trouble.path / "d").write_bytes(block() + bytes(10))
-    trouble("digest", "serve", "d", "--listen", "here", says="ADDRESS:PORT")
+    trouble("digest", "serve", "d", "--listen", "here", says="HOST:PORT")
     trouble("digest", "serve", "d", "--listen", "127.0.0.1:99999",
-            says="ADDRESS:PORT")
+            says="HOST:PORT")
     with socket.create_server(("127.0.0.1", 0)) as s:
         trouble("digest", "serve", "d", "--listen",
                 f"127.0.0.1:{s.getsockname()[1]}", says="in use")

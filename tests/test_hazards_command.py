@@ -36,11 +36,13 @@ def test_a_damaged_filter_is_not_asked(ok, bly, trouble, kind):
     content = (ok.path / "f.bly").read_bytes()
     header = content.rfind(b"\x89BLY\r\n\x1a\n")
     nheader = 296 if kind in kinds_that("coded") else 4096
-    damage(ok.path / "f.bly", (header + nheader + len(content)) // 2)
+    # A small filter may be compact, which has no page for its header.
+    compact = len(content) < 4096
+    damage(ok.path / "f.bly", len(content) * 3 // 4 if compact else (header + nheader + len(content)) // 2)
     for options in ([], ["-v"], ["-c"], ["-q"], ["--json"], ["--verify"]):
         trouble("has", *options, "f.bly", "key-1", says="f.bly")
     # Those are read in any case.
-    if kind not in kinds_that("tick") + kinds_that("coded"):
+    if kind not in kinds_that("tick") + kinds_that("coded") and not compact:
         assert bly("has", "--no-verify", "f.bly", "key-1").status in (0, 1)
     trouble("has", "--no-verify", "--verify", "f.bly", "key-1",
             says="--no-verify")

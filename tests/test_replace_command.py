@@ -128,6 +128,9 @@ def everyones():
     """The command where everybody can run it: the tree may lie in a home."""
     folder = pathlib.Path(tempfile.mkdtemp())
     folder.chmod(0o755)
+    for program in pathlib.Path(PROGRAM).parent.glob("bloomery-*"):
+        if program.is_file() and os.access(program, os.X_OK):
+            shutil.copy(program, folder)
     yield shutil.copy(PROGRAM, folder)
     shutil.rmtree(folder)
 

@@ -31,6 +31,13 @@ static void from_socket(const struct sockaddr *s, struct address *out)
     }
 }
 
+/* getaddrinfo() takes any number, and keeps 16 bits of it. */
+static bool is_port(const char *text)
+{
+    const size_t n = strspn(text, "0123456789");
+    return n && n <= 5 && !text[n] && strtoul(text, NULL, 10) <= 65535;
+}
+
 bool address_parse(const char *text, struct address *out)
 {
     char host[256] = "127.0.0.1";
@@ -45,7 +52,7 @@ bool address_parse(const char *text, struct address *out)
     const struct addrinfo wanted = { .ai_flags = AI_NUMERICSERV,
                                      .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
-    const int wrong = n < sizeof host && *port
+    const int wrong = n < sizeof host && is_port(port)
                           ? getaddrinfo(host, port, &wanted, &found)
                           : EAI_NONAME;
     if (wrong)

@@ -270,6 +270,8 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
 {
     if (b->filter->shared) /* as the caller wants it */
         return bly_add_hashes(b->filter, hashes, n, NULL, NULL);
+    if (!n) /* and hashes may be NULL */
+        return BLY_OK;
     bly_filter *const own = bly_copies_take(&b->copies);
     size_t done = 0;
     bly_status st;
