@@ -7,9 +7,9 @@
  * without waiting for chance. The file that BLY_MARK names gets the name of the
  * call, so that a test knows when it has come to the end of them.
  *
- * Calls are counted from main() on; with BLY_FROM=send, from the first message
- * on that is sent over a socket. With BLY_NOSYS=1, calls that libc has no
- * function for fail, as on an older system.
+ * Calls are counted from main() on; with BLY_FROM=N, from the N-th piece on
+ * that is sent over a socket. With BLY_NOSYS=1, calls that libc has no function
+ * for fail, as on an older system.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 static atomic_long left; /* calls until the one; 0: there is none, or it was */
-static atomic_long from_send; /* as many from the first send() on */
+static atomic_long from_send; /* as many from that send() on */
+static atomic_long sends;     /* until that one */
 
 static void before(const char *name)
 {
@@ -133,9 +134,8 @@ ssize_t send(int fd, const void *bytes, size_t n, int how);
 ssize_t send(int fd, const void *bytes, size_t n, int how)
 {
     static ssize_t (*next)(int, const void *, size_t, int);
-    const long from = atomic_exchange(&from_send, 0);
-    if (from)
-        atomic_store(&left, from);
+    if (atomic_load(&sends) > 0 && atomic_fetch_sub(&sends, 1) == 1)
+        atomic_store(&left, atomic_load(&from_send));
     return next || NEXT(send) ? next(fd, bytes, n, how) : -1;
 }
 
@@ -170,7 +170,9 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
     start_main *next;
     NEXT(__libc_start_main);
     const char *const n = getenv("BLY_AT");
-    atomic_store(getenv("BLY_FROM") ? &from_send : &left, n ? atol(n) : 0);
+    const char *const from = getenv("BLY_FROM");
+    atomic_store(&sends, from ? atol(from) : 0);
+    atomic_store(from ? &from_send : &left, n ? atol(n) : 0);
     unsetenv("LD_PRELOAD"); /* what it starts itself is left alone */
     return next(main, argc, argv, init, fini, rtld_fini, end);
 }

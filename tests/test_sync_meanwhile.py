@@ -22,7 +22,9 @@ def put(path, contents, when=1000, mode=0o644):
 
 
 def moments(folder, make, argv, action, start=1, step=STEP):
-    """Run argv once for each moment: the folder it ran in, and its result."""
+    """Run argv once for each moment: the folder it ran in, and its result. The
+    first piece that is sent is a greeting, after which the folder is read; the
+    second begins to compare."""
     if not MEANWHILE.exists():
         pytest.skip("meanwhile.so is not built (make programs)")
     n = start
@@ -35,7 +37,7 @@ def moments(folder, make, argv, action, start=1, step=STEP):
             [NET, *argv], cwd=work, capture_output=True, text=True,
             timeout=PATIENCE, env=os.environ | {
                 "LD_PRELOAD": str(MEANWHILE), "BLY_AT": str(n),
-                "BLY_FROM": "send", "BLY_DO": action, "BLY_MARK": "mark"})
+                "BLY_FROM": "2", "BLY_DO": action, "BLY_MARK": "mark"})
         if not (work / "mark").exists():
             assert n > 20, "the command makes more calls than that"
             return
