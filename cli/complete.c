@@ -278,6 +278,7 @@ static const char *const free_names[] = {
     "NAME",
     "P",
     "PATH",
+    "PERCENTS",
     "PROGRAM",
     "RE",
     "S",
