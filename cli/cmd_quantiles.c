@@ -463,7 +463,7 @@ static int quantiles_all(struct quantiles_run *r, const struct list *operands)
 {
     const char *const output = quantiles_args.output;
     if (!r->grouped && !stream_new(r, (bly_bytes){ "", 0 }))
-        return fail("--compression: %s", bly_error());
+        return fail("out of memory"); /* the option has its bounds */
     if (!read_operands(r, operands))
         return TROUBLE;
     if (r->grouped && r->n > 1)
