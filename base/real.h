@@ -12,7 +12,7 @@
 
 /* Read n bytes that are digits, perhaps with a sign and a point, as the nearest
  * double. False for whatever is not plain and short: exponents, blanks, more
- * than 19 digits, and what is no number; strtod() then has the last word.
+ * than 19 digits, and what is not a number; strtod() then has the last word.
  *
  * 19 digits fit into 64 bits, and so does every power of ten up to 10^19, so
  * that a long double of 64 bits has both exactly, and their quotient with one

@@ -111,7 +111,7 @@ LAW(takes_integers_too)
         bly_free(f);
         skip_for("the kind removes only what it was told to keep apart");
     }
-    /* -1 is no key of a filter of uint64; the others go all the same. */
+    /* -1 cannot be a key of a filter of uint64; the others still go. */
     assert_status(bly_remove_as(f, BLY_KEYS_INT64, signs, 3, each), BLY_EINVAL);
     assert_non_null(strstr(bly_error(), "'-1'"));
     assert_int_equal(each[1], BLY_EINVAL);
