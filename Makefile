@@ -149,6 +149,8 @@ skips = $(eval SKIPS += echo '  SKIP  $(1)';)
 # A file that make install puts somewhere: $(call installs,FILES,FOLDER)
 installs = $(eval INSTALLED += $(foreach f,$(1),$(f):$(2)/$(notdir $(f))))
 
+# Everything can be compiled in these ways, see below. Rules of jobs may have prerequisites for each.
+VARIANTS = release plain clang asan counted tsan msan coverage
 include $(wildcard apps/*/rules.mk)
 
 # A source is left out where a header that it includes is not installed, by itself or through one of ours.
@@ -187,7 +189,7 @@ pic = -fPIC $(if $(filter-out release,$(1)),-fno-semantic-interposition)
 define variant
 LINK.$(1) = $(2) $(3) $(4) $(LDFLAGS)
 $(B)/$(1)/flags: USES = $(filter-out ccache,$(2)) $(CPPFLAGS) $(3) $(4) $(LDFLAGS)
-$(B)/$(1)/packages: USES = $(LIBRARY_FLAGS) $(COMMANDS) $(BASE_LIBS)
+$(B)/$(1)/packages: USES = $(LIBRARY_FLAGS) $(COMMANDS) $(BASE_LIBS) $(if $(XDP),BPF)
 $(B)/$(1)/flags $(B)/$(1)/packages: FORCE
 	$$(stamp)
 $(B)/$(1)/%.o: %.c $(B)/$(1)/flags
@@ -240,7 +242,6 @@ ALL_LIBS = -Wl,--as-needed $(sort $(foreach c,$(COMMANDS),$($(c)_LIBS))) $(BASE_
 SAN   = -O1 -gline-tables-only -fno-omit-frame-pointer -DBLY_TESTING -Dalways_inline=__unused__
 NO_G  = $(filter-out -g%,$(CFLAGS))
 ASAN  = -fsanitize=address$(comma)undefined
-VARIANTS = release plain clang asan counted tsan msan coverage
 $(eval $(call variant,release,$(CC),$(HARDEN) $(CFLAGS) -fvisibility=hidden,$(HARDEN_LINK)))
 $(eval $(call variant,plain,$(CC),$(HARDEN) $(CFLAGS) -DBLY_TESTING,))
 $(eval $(call variant,clang,$(CLANG),$(NO_G) -DBLY_TESTING,))
