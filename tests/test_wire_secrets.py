@@ -88,7 +88,7 @@ def test_joins(bly, secrets):
     refused(bly(*argv, join("--field", 1, "r"), "-K", "k2"), "no secret", "--key-file")
     refused(bly(*argv, join("--field", 1, "-K", "k2", "r")), "--key-file")
     # An answer of before, and one that is what was asked.
-    refused(bly(*argv, "cat said; cat >/dev/null", "-K", "k2"), "secret")
+    refused(bly(*argv, "cat said; cat >/dev/null 2>&1", "-K", "k2"), "secret")
     refused(bly(*argv, "cat 2>/dev/null", "-K", "k2"), "secret")
 
 
