@@ -191,6 +191,10 @@ export const checks = {
     throws(() => new all.Filter({ items: 10, fpr: 2 }), TypeError, "");
     throws(() => new all.Filter({ items: 10, secret: "short" }), TypeError, "16 bytes");
     throws(() => all.Filter.fromBytes("text"), TypeError, "bytes:");
+    const large = new all.Filter({ items: 1e6, kind: "compressed" }), few = large.toBytes({ coded: true });
+    throws(() => all.Filter.fromBytes(few, { maxBytes: 100000 }), RangeError, "limit is 100000");
+    throws(() => all.Filter.fromBytes(few, { maxBytes: "many" }), TypeError, "maxBytes");
+    assert(all.Filter.fromBytes(few, { maxBytes: 1e7 }).equals(large), "large enough");
     throws(() => f.merge({}), TypeError, "Filter");
     throws(() => f.merge(new all.Filter(99999)), bloomery.BloomeryError, "");
     throws(() => f.remove("x"), bloomery.BloomeryError, "");

@@ -1,7 +1,7 @@
 """Coded filters take up to a thousand times their bytes: each loader has a bound.
 
-Here are the command and SQLite. tests/test_redis_import.py has BLY.IMPORT,
-tests/test_spie.c the digests of traffic.
+Here are the command, SQLite and Python. tests/test_redis_import.py has BLY.IMPORT,
+tests/test_spie.c the digests of traffic, tests/js_checks.mjs JavaScript.
 """
 import ctypes
 import sqlite3
@@ -148,3 +148,31 @@ def test_sqlite(files, sql):
     assert "refused" in said and peak - least < MUCH, said
     _, said, peak = measured(files, *argv, "", sql)
     assert "refused" not in said and peak - least > MUCH, said
+
+
+PYTHON = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import bloomery
+f = open("big.bly", "rb").read()
+most = eval(sys.argv[2])
+try:
+    print(eval(sys.argv[3]))
+except (bloomery.Error, ValueError, MemoryError) as wrong:
+    print("refused", wrong)
+"""
+
+
+@pytest.mark.skipif(not (BUILD / "python" / ".done").exists(), reason="no module for Python")
+@pytest.mark.parametrize("use", [
+    "bloomery.Filter.from_bytes(f, max_bytes=most)", "bloomery.Filter.open('big.bly', max_bytes=most)",
+    "bloomery.Filter.open('big.bly', mapped=False, max_bytes=most)"])
+def test_python(files, use):
+    argv = "/usr/bin/python3", "-c", PYTHON, BUILD / "python"
+    _, _, least = measured(files, *argv, "0", "0")
+    for most in "8_000_000", "'8M'":
+        _, said, peak = measured(files, *argv, most, use)
+        assert "refused" in said and peak - least < MUCH, said
+    for most in "30_000_000", "None":
+        _, said, peak = measured(files, *argv, most, use)
+        assert "refused" not in said and peak - least > MUCH, said

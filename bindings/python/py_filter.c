@@ -536,13 +536,15 @@ static PyMethodDef filter_methods[] = {
       "say with its option others= how many these are." },
     { "open", KW(py_whole_open), KEYWORDS | METH_CLASS,
       "open($type, path, *, secret=None, mapped=True, blind=False,\n"
-      "     check='blocks')\n--\n\n"
+      "     check='blocks', max_bytes=None)\n--\n\n"
       "Use the filter in a file. Mapped, it is asked in place, read-only, and\n"
       "compared with its checksum, a large one block by block; mapped=False\n"
-      "reads it into memory." },
+      "reads it into memory. One that takes more than max_bytes is refused." },
     { "from_bytes", KW(py_whole_from_bytes), KEYWORDS | METH_CLASS,
-      "from_bytes($type, bytes, *, secret=None, blind=False)\n--\n\n"
-      "A filter from the bytes of a .bly file." },
+      "from_bytes($type, bytes, *, secret=None, blind=False,\n"
+      "           max_bytes=None)\n--\n\n"
+      "A filter from the bytes of a .bly file. A coded file takes up to a\n"
+      "thousand times its bytes: max_bytes refuses what takes more." },
     { "to_bytes", py_whole_to_bytes, METH_NOARGS,
       "to_bytes($self, /)\n--\n\nThe bytes of its .bly file." },
     { "save", py_whole_save, METH_O,

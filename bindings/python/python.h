@@ -174,6 +174,8 @@ bool py_spec_read(struct py_spec *s, PyObject *args, PyObject *kwargs,
 void py_spec_free(struct py_spec *s);
 /* 16 bytes, or None. Borrowed from the object. */
 bool py_secret_of(PyObject *object, const unsigned char **out);
+/* How many bytes a filter may take at most: a number, or None for any. */
+bool py_most_of(PyObject *value, uint64_t *out);
 
 /* Methods that are elsewhere than in filter.c. */
 PyObject *py_filter_build(PyObject *type, PyObject *args, PyObject *kwargs);

@@ -136,6 +136,18 @@ static bool number_count(struct py_spec *s, const char *name, PyObject *value,
     return py_count_of(value, out) || bad_number(name, value, right);
 }
 
+bool py_most_of(PyObject *value, uint64_t *out)
+{
+    struct py_spec s = { .kept = NULL };
+    *out = 0;
+    if (!value || value == Py_None)
+        return true;
+    s.kept = PyList_New(0);
+    const bool good = s.kept && number_count(&s, "max_bytes", value, out);
+    Py_XDECREF(s.kept);
+    return good;
+}
+
 static bool type_of_keys(PyObject *value, bly_keying *out)
 {
     for (bly_key_type t = BLY_KEYS_TEXT; bly_key_type_name(t); t++)

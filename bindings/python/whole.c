@@ -53,8 +53,9 @@ static int yes_or_no(PyObject *object, int otherwise)
 PyObject *py_whole_open(PyObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = { "path",  "secret", "mapped",
-                                         "blind", "check",  NULL };
-    PyObject *v[5];
+                                         "blind", "check",  "max_bytes",
+                                         NULL };
+    PyObject *v[6];
     bly_access how = { 0 };
     bly_filter *f = NULL;
     if (!py_args("open", args, kwargs, names, 1, v))
@@ -65,7 +66,7 @@ PyObject *py_whole_open(PyObject *type, PyObject *args, PyObject *kwargs)
     }
     const int mapped = yes_or_no(v[2], 1), blind = yes_or_no(v[3], 0);
     if (mapped < 0 || blind < 0 || !py_secret_of(v[1], &how.secret) ||
-        !checking_of(v[4], &how.checking))
+        !checking_of(v[4], &how.checking) || !py_most_of(v[5], &how.max_bytes))
         return NULL;
     how.blind = blind;
     PyObject *const path = py_path(v[0]);
@@ -84,15 +85,17 @@ PyObject *py_whole_open(PyObject *type, PyObject *args, PyObject *kwargs)
 
 PyObject *py_whole_from_bytes(PyObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = { "bytes", "secret", "blind", NULL };
-    PyObject *v[3];
+    static const char *const names[] = { "bytes", "secret", "blind",
+                                         "max_bytes", NULL };
+    PyObject *v[4];
     bly_access how = { 0 };
     bly_filter *f = NULL;
     Py_buffer view;
     if (!py_args("from_bytes", args, kwargs, names, 1, v))
         return NULL;
     const int blind = yes_or_no(v[2], 0);
-    if (blind < 0 || !py_secret_of(v[1], &how.secret))
+    if (blind < 0 || !py_secret_of(v[1], &how.secret) ||
+        !py_most_of(v[3], &how.max_bytes))
         return NULL;
     if (!v[0]) {
         PyErr_SetString(PyExc_TypeError, "from_bytes() wants bytes");

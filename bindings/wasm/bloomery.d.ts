@@ -140,7 +140,7 @@ export interface FilterConstructor {
   new (items: number | bigint | string, fpr?: number | string, more?: Wanted): Filter;
   /** Of all these keys; a Map or an object gives values, for kinds that have them. */
   build(keys: Keys | Map<Key, number | bigint> | Record<string, number | bigint>, wanted?: Wanted): Filter;
-  fromBytes(bytes: ArrayBufferView | ArrayBufferLike, how?: { secret?: Uint8Array }): Filter;
+  fromBytes(bytes: ArrayBufferView | ArrayBufferLike, how?: { secret?: Uint8Array; maxBytes?: number | bigint }): Filter;
 }
 
 export interface Bloomery {

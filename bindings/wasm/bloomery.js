@@ -500,8 +500,9 @@ export function instantiate(module) {
         }
       });
     }
-    /** A filter from the bytes of a .bly file. */
-    static fromBytes(bytes, { secret } = {}) {
+    /** A filter from the bytes of a .bly file. A coded file takes up to a thousand times its bytes: maxBytes refuses what takes more. */
+    static fromBytes(bytes, { secret, maxBytes } = {}) {
+      if (maxBytes !== undefined && !(Number(maxBytes) >= 1 && Number(maxBytes) < 2 ** 63)) throw new TypeError("maxBytes: a number from 1 on is wanted");
       const all = bytesOf(bytes), key = secret === undefined ? undefined : bytesOf(secret);
       if (!all) throw new TypeError("bytes: a Uint8Array or an ArrayBuffer is wanted");
       if (secret !== undefined && key?.length !== 16) throw new TypeError("secret: 16 bytes are wanted");
@@ -515,7 +516,7 @@ export function instantiate(module) {
         return part.length;
       };
       try {
-        return new Filter(MAKE, c.open(room));
+        return new Filter(MAKE, c.open(room, Math.floor(Number(maxBytes ?? 0))));
       } finally {
         transfer.pull = null;
         if (room) {

@@ -52,13 +52,16 @@ EXPORT_WHOLE(bly_filter *, clone, (const bly_filter *f))
     return copy;
 }
 
-/* A file, by js.pull; `secret` is 16 bytes or NULL. */
-EXPORT(bly_filter *, open, (const unsigned char *secret))
+/* A file, by js.pull; `secret` is 16 bytes or NULL. The filter takes `most`
+ * bytes at most; 0: any number. */
+EXPORT(bly_filter *, open, (const unsigned char *secret, double most))
 {
     bly_filter *f = NULL;
     bly_status st = LEAN && secret ? BLY_ENOTSUP : BLY_OK;
     if (!st)
-        st = bly_read(pull_file, NULL, &(bly_access){ .secret = secret }, &f);
+        st = bly_read(
+            pull_file, NULL,
+            &(bly_access){ .secret = secret, .max_bytes = (uint64_t)most }, &f);
     if (LEAN && !st && bly_keying_of(f).forms & BLY_KEYS_FOLDED) {
         bly_free(f);
         f = NULL;
