@@ -20,11 +20,12 @@ def run(*argv, status=0, **kw):
 
 
 def until(holds, *told):
-    """Wait until it does."""
+    """Wait until it does. What was found then."""
     end = time.monotonic() + PATIENCE
-    while not holds():
+    while not (found := holds()):
         assert time.monotonic() < end, [t() if callable(t) else t for t in told]
         time.sleep(0.1)
+    return found
 
 
 class Ring:
