@@ -97,6 +97,12 @@ def asleep(pid):
         return f.read().rpartition(")")[2].split()[0] == "S"
 
 
+def on_the_way():
+    """Packets that have been sent and have not come yet: on a busy machine the kernel, too, waits for a processor."""
+    with open("/proc/net/softnet_stat") as f:
+        return sum(int(words[11], 16) for words in map(str.split, f) if len(words) > 11)
+
+
 class Routers:
     """bloomery net router at each of these nodes, on all of its links."""
 
@@ -114,14 +120,14 @@ class Routers:
             assert "forwards on" in process.stderr.readline()
 
     def waiting(self):
-        """Bytes that have come and that no router has read: the seventh column."""
-        tables = []
+        """What is on its way, and bytes that have come and that no router has read: the seventh column."""
+        tables, way = [], on_the_way()
         for process in self.running.values():
             for table in "packet", "dev":
                 with open(f"/proc/{process.pid}/net/{table}") as f:
                     tables.append(f.read())
         lines = [line.split() for t in tables for line in t.splitlines()]
-        return sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
+        return way + sum(int(words[6]) for words in lines if len(words) == 9 and words[0] != "sk"), tables
 
     def asleep(self):
         """Has each of them nothing to do? One that has been stopped, or waits for a processor, may have a packet in its hands."""
@@ -206,14 +212,16 @@ class MarkedChain:
         self.key.chmod(0o600)
 
     def idle(self):
-        """All sleep, and nothing waits to be read."""
+        """All sleep, and nothing waits to be read or is on its way."""
+        if on_the_way():
+            return False
         for process in self.processes:
             if not asleep(process.pid):
                 return False
             with open(f"/proc/{process.pid}/net/packet") as f:
                 if any(int(line.split()[6]) for line in f.readlines()[1:]):
                     return False
-        return True
+        return not on_the_way()
 
     def rest(self):
         quiet = 0

@@ -14,6 +14,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import time
@@ -256,8 +257,17 @@ class Cluster:
             raise
 
     def port(self, number):
-        """A port of loopback that was free a moment ago, and is not given out below 32768."""
-        return 20000 + (os.getpid() * 16 + number) % 12000
+        """A port of loopback that was free a moment ago, and below 32768, so that nobody is given it by chance."""
+        for i in range(750):
+            port = 20000 + (os.getpid() * 16 + number + i * 16) % 12000
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(("127.0.0.1", port))
+                except OSError:
+                    continue
+                return port
+        raise AssertionError("no port below 32768 is free")
 
     def order(self):
         return sorted(self.members, key=lambda m: m.id)
@@ -308,10 +318,11 @@ class Cluster:
         for m in members:
             m.aside = False
 
-    def command(self, verb, *args, at=None, patience=500, inside=None):
-        """A command of a client; at: members to ask, or those that clients reach."""
+    def command(self, verb, *args, at=None, patience=500, inside=None, wait=1000 * PATIENCE):
+        """A command of a client; at: members to ask, or those that clients reach; wait: as long as the machine takes, or
+        None for what a command does by itself."""
         at = at or [m for m in self.members if m.reached()]
-        argv = ["node", verb, *args, "--patience", patience]
+        argv = ["node", verb, *args, "--patience", patience, *(["--wait", wait] if wait else [])]
         for m in at[:4]:
             argv += ["--at", m.address]
         if inside and self.network:

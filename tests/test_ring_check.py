@@ -106,7 +106,7 @@ def test_a_put_is_acknowledged_when_enough_have_it(cluster):
     for m in others:
         m.stop()
     cluster.settle([a], agreed=False)
-    done = cluster.put("alone", "here", at=[a], patience=50)
+    done = cluster.put("alone", "here", at=[a], patience=50, wait=None)
     assert done.status == 2, done.out
     for m in others:
         m.resume()
@@ -149,12 +149,11 @@ def test_members_without_descriptors_forget_nothing(cluster):
     assert None in [block(m, value) for m in cluster.members for value in values.values()]
     for m in cluster.members:
         m.starve(False)
-    connect()
-    assert all(block(m, value) == value for m in cluster.members for value in values.values())
+    # A line may still be cut off by a member that was short of descriptors a moment ago.
+    until(lambda: connect() or all(block(m, value) == value for m in cluster.members for value in values.values()))
     for line in lines.values():
         line.close()
     for name, value in values.items():
-        until(lambda: cluster.get(name).status != 2)
         assert cluster.get(name).raw == value
 
 
@@ -215,6 +214,9 @@ def test_clients_are_told_the_truth_whatever_happens(tmp_path):
         check.start()
         for i in range(6):
             check.round(adjacent=i % 2 == 0, gap=20)
+        # A busy machine may have answered little meanwhile.
+        check.nemesis.repair()
+        until(lambda: check.history.acknowledged() > 100 or any(c.trouble for c in check.clients))
         found = check.finish()
         assert not any(found.values()), [log.getvalue(), *(str(f) for fs in found.values() for f in fs)]
         assert check.history.acknowledged() > 100

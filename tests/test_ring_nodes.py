@@ -123,20 +123,29 @@ def test_blocks_of_removed_files_are_reclaimed(tmp_path):
             ring.start("--reclaim", "1000")
         ring.settle()
         shared, own = random.Random(1).randbytes(1 << 20), random.Random(2).randbytes(1 << 20)
+
+        def put(name):
+            """On a busy machine it may take longer than a second, and then say that a block may be gone."""
+            def done():
+                tried = ring.command("put", tmp_path / name, status=None)
+                assert tried.status == 0 or "took so long" in tried.err, tried.err
+                return tried.status == 0
+            until(done)
+            compare(ring, {name: tmp_path / name}, tmp_path)
+
         for name, data in ("both", shared + own), ("one", shared):
             (tmp_path / name).write_bytes(data)
-            ring.command("put", tmp_path / name)
+            put(name)
         digests = [hashlib.sha256(data).hexdigest() for data in (shared, own)]
-        assert all(ring.copies()[d] == 3 for d in digests)
+        until(lambda: all(ring.copies().get(d) == 3 for d in digests), ring.copies)
         ring.command("rm", "both")
         until(lambda: digests[1] not in ring.copies(), ring.copies)
-        assert ring.copies()[digests[0]] == 3
-        assert not [f for _, folder in ring.nodes.values() for f in folder.glob("??") if not any(f.iterdir())]
+        until(lambda: ring.copies().get(digests[0]) == 3, ring.copies)
+        until(lambda: not [f for _, folder in ring.nodes.values() for f in folder.glob("??") if not any(f.iterdir())])
         compare(ring, {"one": tmp_path / "one"}, tmp_path)
         # And back: of two puts at a time each claims what it shares.
         ring.command("rm", "one")
-        ring.command("put", tmp_path / "both")
-        compare(ring, {"both": tmp_path / "both"}, tmp_path)
+        put("both")
         rounds = {a: ring.status(a)["exchanges"] for a in ring.nodes}
         until(lambda: all(ring.status(a)["exchanges"] >= n + 6 for a, n in rounds.items()))
         compare(ring, {"both": tmp_path / "both"}, tmp_path)
@@ -264,7 +273,7 @@ def test_hostile_bytes_do_no_harm(ring, tmp_path):
     for s in stay:
         s.close()
     state = ring.status(at)
-    assert state["bad"] >= 15
+    until(lambda: ring.status(at)["bad"] >= 15)
     assert state["members"][0]["phase"] == "in"
 
 

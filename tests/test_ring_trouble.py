@@ -96,7 +96,7 @@ def test_full_disks_lose_nothing(ring, tmp_path):
 def a_put(ring):
     """A put, whatever its status."""
     at = [word for address in list(ring.nodes)[:4] for word in ("--at", address)]
-    return [PROGRAM, "node", "put", "--patience", str(ring.patience), *at]
+    return [PROGRAM, "node", "put", "--patience", str(ring.patience), "--wait", str(1000 * PATIENCE), *at]
 
 
 # ---------------------------------------------------------------- peers that stall
@@ -401,7 +401,7 @@ def test_clocks_that_jump(ring, tmp_path):
         with clock.open("r+b", buffering=0) as f:  # in place: a node that reads an empty one is killed
             f.write(struct.pack("<q", days * 86400))
     until(lambda: all(ring.status(a)["exchanges"] >= before[a] + 3 for a in nodes))
-    assert ring.whole()
+    ring.settle()
     compare(ring, files, tmp_path)
     ring.command("get", "file0", status=1)
     shutil.rmtree(ring.kill(nodes[2]))
