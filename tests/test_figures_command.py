@@ -132,6 +132,89 @@ def test_counters(ok):
     assert [s["maybe"] for s in steps[4:]] == [False, True]
 
 
+def explained(ok, *argv):
+    return ok("explain", *argv, "--json").json["steps"]
+
+
+def test_increments(ok):
+    """The seminar paper's figure 8: 20 - 14 = 6 is no sum of 8, 12, 14, 15."""
+    cell = ["--m", "10", "--hash", "5", "--as", "increments"]
+    one, two, asked = explained(ok, *cell, "--add", "4,5", "--has", "2")
+    assert one["cells"][5] == 8 and two["cells"][5] == 8 + 12
+    assert not asked["maybe"]
+    assert asked["result"] == "no: 20 - 14 = 6 is no sum of 8, 12, 14 and 15"
+    *_, gone, left = explained(ok, *cell, "--add", "4,5", "--remove", "4",
+                               "--has", "4,5")
+    assert gone["result"] == "no: 12 - 8 = 4 is no sum of 8, 12, 14 and 15"
+    assert left["maybe"] and not left["false_positive"]
+
+
+@pytest.mark.parametrize("as_what", ["counting", "increments", "deletable",
+                                     "bits", "floom", "scalable"])
+def test_no_way_forgets(ok, as_what):
+    steps = explained(ok, "--as", as_what, "--m", "17", "--add",
+                      "2,4,9,31,5,77,1,12", "--has", "2,4,9,31,5,77,1,12")
+    assert all(s["maybe"] and not s["false_positive"] for s in steps[8:])
+
+
+def test_regions(ok):
+    """What is removed is cleared where no keys have met, and others stay."""
+    steps = explained(ok, *SLIDES, "--as", "deletable", "--add", "2,4",
+                      "--remove", "2", "--has", "2,4")
+    assert steps[1]["result"] == "keys have met in region 4"
+    assert "cleared in region 3" in steps[2]["result"]
+    assert not steps[3]["maybe"] and steps[4]["maybe"]
+    kept = explained(ok, "--as", "deletable", "--m", "2", "--regions", "1",
+                     "--hash", "x", "--add", "1,3", "--remove", "1", "--has",
+                     "1")
+    assert kept[2]["result"].startswith("kept:") and kept[3]["maybe"]
+
+
+def test_patterns(ok):
+    """Its figure 10: a key in the second and the fifth region is 18."""
+    steps = explained(ok, "--as", "floom", "--hash", "x+1", "--hash", "x+7",
+                      "--add", "1,3", "--has", "1,7")
+    assert steps[0]["result"] == "pattern 18"
+    assert steps[2]["maybe"]
+    assert steps[3]["result"] == "no: pattern 20 never occurred"
+    assert all(steps[3]["cells"][p] for p in steps[3]["positions"])
+
+
+def test_layers(ok):
+    argv = ["--as", "scalable", "--hash", "x+3", "--hash", "3x+1", "--items",
+            "2", "--add", "1,2,3,4,5", "--has", "1,5,9"]
+    steps = explained(ok, *argv)
+    assert [s.get("result") for s in steps[:5]] == [
+        None, None, "layer 2 begins", None, "layer 3 begins"]
+    assert steps[5]["result"] == "maybe: layer 1"
+    assert steps[6]["result"] == "maybe: layer 3"
+    assert len(steps[7]["cells"]) == 10 + 20 + 40
+    assert "layer 3: m = 40, cells 30 to 69, 1 keys" not in ok(
+        "explain", *argv).out
+    assert "layer 3: m = 40, cells 30 to 69, 1 key\n" in ok(
+        "explain", *argv).out
+
+
+def test_displacement(ok):
+    """13 pushes 7's fingerprint to its other cell; all are still found."""
+    keys = "2,4,9,7,13,3"
+    steps = explained(ok, "--as", "cuckoo", "--m", "11", "--add", keys, "--has",
+                      keys)
+    assert [s["moved"] for s in steps if "moved" in s] == [23, 14]
+    assert all(s["maybe"] for s in steps if "has" in s)
+    *_, gone, refused = explained(ok, "--as", "cuckoo", "--m", "11", "--add",
+                                  keys, "--remove", "2,2")
+    assert "result" not in gone and "refused" in refused["result"]
+    full = explained(ok, "--as", "cuckoo", "--add", "2,4,9,12,14", "--has",
+                     "2,4,9,12,14")
+    last = next(i for i, s in enumerate(full)
+                if "all as before" in s.get("result", ""))
+    began = max(i for i in range(last) if "add" in full[i])
+    assert full[last]["cells"] == full[began - 1]["cells"]
+    denied = [s["has"] for s in full if "has" in s and not s["maybe"]]
+    assert full[began]["add"] in denied and 2 not in denied
+
+
 @pytest.mark.parametrize("text, x, m, value", [
     ("x", 12, 10, 2), ("2x+3", 9, 10, 1), ("2 * x + 3", 9, 10, 1),
     ("-x", 3, 10, 7), ("x-5", 3, 10, 8), ("-x^2", 3, 10, 1),
@@ -160,6 +243,12 @@ def test_what_is_no_expression(trouble, text):
     (["--add", "a"], "whole numbers"), (["--m", "0", "--add", "1"], "--m"),
     (["--m", "100000", "--add", "1"], "--m"),
     (["--add", "1", "--remove", "1"], "--counting"),
+    (["--as", "floom", "--add", "1", "--remove", "1"], "--as"),
+    (["--as", "nosuch", "--add", "1"], "cuckoo"),
+    (["--as", "cuckoo", "--hash", "x", "--add", "1"], "three"),
+    (["--as", "floom", "--regions", "99", "--add", "1"], "--regions"),
+    (["--as", "scalable", "--m", "600", "--items", "1", "--add", "1,2"],
+     "1000"),
     (["1"], "--add"), (["--hash", "x"] * 17 + ["--add", "1"], "16"),
     (["--add", ",".join(map(str, range(1200)))], "1000"),
 ])

@@ -44,7 +44,9 @@ EXPORT(bly_status, explain_begin,
 {
     size_t used = 0;
     explain_free(&small);
-    small = (struct explain){ .m = m ? m : 1, .counting = counting };
+    small =
+        (struct explain){ .m = m ? m : 1,
+                          .way = counting ? EXPLAIN_COUNTING : EXPLAIN_BITS };
     if (m > EXPLAIN_MAX_CELLS)
         return fail("an array to look at has 1 to %d cells", EXPLAIN_MAX_CELLS),
                BLY_EINVAL;
@@ -62,7 +64,7 @@ EXPORT(bly_status, explain_begin,
 /* One step: 0 adds, 1 removes, 2 asks. */
 EXPORT(bly_status, explain_do, (uint32_t op, uint64_t key))
 {
-    if (op > EXPLAIN_HAS || small.nsteps == 1000)
+    if (op > EXPLAIN_HAS || small.nsteps == EXPLAIN_MAX_STEPS)
         return fail("more than 1000 steps are too many to look at"), BLY_EINVAL;
     js_keep(BLY_OK);
     if (!explain_step(&small, (enum explain_op)op, key))
@@ -74,7 +76,7 @@ EXPORT(bly_status, explain_do, (uint32_t op, uint64_t key))
     js_tell_flag("maybe", s->maybe);
     js_tell_flag("there", s->there);
     js_tell_open("touched", '[');
-    for (size_t i = 0; i < small.nhashes; i++)
+    for (size_t i = 0; i < s->ntouched; i++)
         js_tell_uint("", s->touched[i]);
     js_tell_close();
     js_tell_open("cells", '[');

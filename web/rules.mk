@@ -1,5 +1,5 @@
 # The playground: the package's C, and what it shows of the workbench and of rings.
-PLAY_SRC := $(sort $(wildcard web/*.c)) base/grow.c $(addprefix workbench/,expression.c explain.c ring_model.c) \
+PLAY_SRC := $(sort $(wildcard web/*.c)) base/grow.c $(addprefix workbench/,expression.c explain.c explain_ways.c ring_model.c) \
     $(addprefix chord/,chord.c chord_walk.c chord_join.c)
 $(B)/web/play.wasm: $(patsubst %.c,$(B)/wasm/plain/%.o,src/kinds/table.c $(WASM_SRC) $(PLAY_SRC)) \
     $(B)/wasm/plain/libbloomery.a

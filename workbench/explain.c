@@ -1,6 +1,7 @@
 /*
  * explain.c - see explain.h
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,7 @@
 #include "workbench/explain.h"
 #include "workbench/expression.h"
 
-/* Is cell c named by a function before the ith? Then it counts once. */
-static bool is_repeated(const struct explain_step *s, size_t i)
+bool explain_repeated(const struct explain_step *s, size_t i)
 {
     for (size_t j = 0; j < i; j++)
         if (s->touched[j] == s->touched[i])
@@ -27,82 +27,104 @@ static bool is_there(const struct explain *e, uint64_t key)
         const struct explain_step *s = &e->steps[i];
         if (s->key != key)
             continue;
-        n += s->op == EXPLAIN_ADD;
+        n += s->op == EXPLAIN_ADD && !s->undone;
         n -= s->op == EXPLAIN_REMOVE && s->maybe && n > 0;
     }
     return n > 0;
 }
 
-static bool find_cells(const struct explain *e, struct explain_step *s)
+bool explain_hash(const struct explain *e, size_t function, uint64_t x,
+                  size_t m, size_t *value)
 {
+    uint64_t wide;
+    const char *wrong;
+    const char *const text = e->hashes[function];
+    if (!expression_value(text, x, m, &wide, &wrong)) {
+        fail("--hash '%s' cannot be understood from '%s' on: write it with "
+             "whole numbers, x, + - * ^ and brackets",
+             text, *wrong ? wrong : "its end");
+        return false;
+    }
+    *value = (size_t)wide;
+    return true;
+}
+
+bool explain_find(const struct explain *e, struct explain_step *s, size_t m,
+                  size_t first)
+{
+    s->ntouched = e->nhashes;
     for (size_t i = 0; i < e->nhashes; i++) {
-        uint64_t value;
-        const char *wrong;
-        if (!expression_value(e->hashes[i], s->key, e->m, &value, &wrong)) {
-            fail("--hash '%s' cannot be understood from '%s' on: write it with "
-                 "whole numbers, x, + - * ^ and brackets",
-                 e->hashes[i], *wrong ? wrong : "its end");
+        if (!explain_hash(e, i, s->key, m, &s->touched[i]))
             return false;
-        }
-        s->touched[i] = (size_t)value;
+        s->touched[i] += first;
     }
     return true;
 }
 
-static void change_cells(const struct explain *e, struct explain_step *s)
+void explain_says(struct explain_step *s, const char *format, ...)
 {
-    for (size_t i = 0; i < e->nhashes; i++) {
-        unsigned *cell = &s->cells[s->touched[i]];
-        if (is_repeated(s, i))
-            continue;
-        if (s->op == EXPLAIN_ADD)
-            *cell = e->counting ? *cell + 1 : 1;
-        else if (s->op == EXPLAIN_REMOVE && s->maybe)
-            (*cell)--;
-    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(s->result, sizeof s->result, format, args);
+    va_end(args);
 }
 
-static const char *result_of(const struct explain_step *s)
+/* Layers come later: a step has room for all that there may be. */
+static size_t room_of(const struct explain *e)
 {
-    switch (s->op) {
-    case EXPLAIN_ADD:
-        return s->maybe && !s->there ? "changed nothing" : "";
-    case EXPLAIN_REMOVE:
-        return !s->maybe   ? "refused: not in the filter"
-               : !s->there ? "harm: never added"
-                           : "";
-    case EXPLAIN_HAS:
-        return !s->maybe ? "no" : s->there ? "maybe" : "maybe: false positive";
+    return e->way == EXPLAIN_SCALABLE ? EXPLAIN_MAX_CELLS : e->m;
+}
+
+bool explain_begin_step(const struct explain *e, struct explain_step *s,
+                        enum explain_op op, uint64_t key)
+{
+    static const char *const words[] = { "add", "remove", "has", "move" };
+    *s = (struct explain_step){ .op = op, .key = key, .maybe = true };
+    s->cells = calloc(room_of(e), sizeof *s->cells);
+    s->touched = calloc(EXPLAIN_MAX_HASHES, sizeof *s->touched);
+    if (!s->cells || !s->touched) {
+        free(s->cells);
+        free(s->touched);
+        fail("out of memory");
+        return false;
     }
-    return "";
+    if (e->nsteps)
+        memcpy(s->cells, e->steps[e->nsteps - 1].cells,
+               room_of(e) * sizeof *s->cells);
+    s->there = is_there(e, key);
+    snprintf(s->label, sizeof s->label, "%s %llu", words[op],
+             (unsigned long long)key);
+    return true;
+}
+
+/* The list has room: explain_step() saw to it. */
+void explain_keep(struct explain *e, const struct explain_step *s)
+{
+    e->steps[e->nsteps++] = *s;
 }
 
 bool explain_step(struct explain *e, enum explain_op op, uint64_t key)
 {
-    static const char *const words[] = { "add", "remove", "has" };
-    const bool fits = GROW(&e->steps, &e->room, e->nsteps + 1);
-    struct explain_step s = { .op = op, .key = key, .maybe = true };
-    s.cells = calloc(e->m, sizeof *s.cells);
-    s.touched = calloc(e->nhashes, sizeof *s.touched);
-    bool ok = fits && s.cells && s.touched;
-    if (!ok)
+    /* A cuckoo pushes others aside, and each is a step: m at most. */
+    const size_t nmoves = e->way == EXPLAIN_CUCKOO ? e->m + 1 : 0;
+    if (!GROW(&e->steps, &e->room, e->nsteps + 1 + nmoves)) {
         fail("out of memory");
-    ok = ok && find_cells(e, &s);
-    if (!ok) {
+        return false;
+    }
+    if (!e->first_m)
+        e->first_m = e->m;
+    if (!e->regions)
+        e->regions = 5;
+    if (!e->items)
+        e->items = 3;
+    struct explain_step s;
+    if (!explain_begin_step(e, &s, op, key))
+        return false;
+    if (!explain_acts[e->way](e, &s)) {
         free(s.cells);
         free(s.touched);
         return false;
     }
-    if (e->nsteps)
-        memcpy(s.cells, e->steps[e->nsteps - 1].cells, e->m * sizeof *s.cells);
-    for (size_t i = 0; i < e->nhashes; i++)
-        s.maybe = s.maybe && s.cells[s.touched[i]];
-    s.there = is_there(e, key);
-    snprintf(s.label, sizeof s.label, "%s %llu", words[op],
-             (unsigned long long)key);
-    s.result = result_of(&s);
-    change_cells(e, &s);
-    e->steps[e->nsteps++] = s;
     return true;
 }
 

@@ -33,9 +33,9 @@ static void print_cells(const struct explain_step *s, int width, size_t from,
             printf(" %*s", width, ".");
 }
 
-static void print_places(const struct explain *e, const struct explain_step *s)
+static void print_places(const struct explain_step *s)
 {
-    for (size_t i = 0; i < e->nhashes; i++)
+    for (size_t i = 0; i < s->ntouched; i++)
         printf("%s%zu%s", i ? ", " : "", s->touched[i],
                s->op == EXPLAIN_HAS && !s->cells[s->touched[i]] ? " (empty)"
                                                                 : "");
@@ -52,18 +52,67 @@ static int explain_columns(void)
                : 79;
 }
 
+/* The numbers in cells may be wider than those of the cells. */
+static int cell_width(const struct explain *e)
+{
+    int width = digits_of(e->m - 1);
+    for (size_t i = 0; i < e->nsteps; i++)
+        for (size_t c = 0; c < e->m; c++)
+            if (digits_of(e->steps[i].cells[c]) > width)
+                width = digits_of(e->steps[i].cells[c]);
+    return width;
+}
+
+/* What the hash functions are, and where each is taken. */
+static void print_functions(const struct explain *e)
+{
+    static const char *const cuckoo[] = { "first cell of x",
+                                          "fingerprint of x, less 1",
+                                          "sum of the cells of fingerprint x" };
+    for (size_t i = 0; i < e->nhashes; i++) {
+        printf("h%zu(x) = (%s) mod ", i + 1, show_name(e->hashes[i]));
+        if (e->way == EXPLAIN_SCALABLE)
+            puts("m");
+        else
+            printf("%d%s%s\n",
+                   e->way == EXPLAIN_CUCKOO && i == 1 ? 99 : (int)e->m,
+                   e->way == EXPLAIN_CUCKOO && i < 3 ? "   " : "",
+                   e->way == EXPLAIN_CUCKOO && i < 3 ? cuckoo[i] : "");
+    }
+    switch (e->way) {
+    case EXPLAIN_INCREMENTS:
+        puts("probe i = 0, 1, ... of x adds s[(x + i) mod 4] of s = 8, 12, 14, "
+             "15");
+        break;
+    case EXPLAIN_DELETABLE:
+    case EXPLAIN_FLOOM:
+        printf("cell c is in region floor(%zu c / %zu) + 1\n", e->regions,
+               e->m);
+        break;
+    case EXPLAIN_SCALABLE:
+        for (size_t i = 0, first = 0; i <= e->layer; i++) {
+            const size_t nkeys = i < e->layer ? e->items : e->nlast;
+            printf("layer %zu: m = %zu, cells %zu to %zu, %zu key%s\n", i + 1,
+                   e->first_m << i, first, first + (e->first_m << i) - 1, nkeys,
+                   nkeys == 1 ? "" : "s");
+            first += e->first_m << i;
+        }
+        break;
+    default:
+        break;
+    }
+}
+
 /* An array that is too long for a line is broken into several, each with all
  * steps; what the hash functions named then comes last. */
 void explain_print(const struct explain *e)
 {
-    const int width = digits_of(e->m - 1);
+    const int width = cell_width(e);
     int label = 3;
     for (size_t i = 0; i < e->nsteps; i++)
         if ((int)strlen(e->steps[i].label) > label)
             label = (int)strlen(e->steps[i].label);
-    for (size_t i = 0; i < e->nhashes; i++)
-        printf("h%zu(x) = (%s) mod %zu\n", i + 1, show_name(e->hashes[i]),
-               e->m);
+    print_functions(e);
     const int room = (explain_columns() - label) / (width + 1);
     const size_t fit = room > 4 ? (size_t)room : 4;
     const bool broken = e->m > fit;
@@ -77,14 +126,14 @@ void explain_print(const struct explain *e)
             print_cells(&e->steps[i], width, from, to);
             if (!broken) {
                 fputs("   ", stdout);
-                print_places(e, &e->steps[i]);
+                print_places(&e->steps[i]);
             }
             putchar('\n');
         }
     }
     for (size_t i = 0; i < e->nsteps && broken; i++) {
         printf("%s%-*s ", i ? "" : "\n", label, show_name(e->steps[i].label));
-        print_places(e, &e->steps[i]);
+        print_places(&e->steps[i]);
         putchar('\n');
     }
 }
@@ -100,7 +149,7 @@ bool explain_draw(const struct explain *e, const char *title,
                                        .result = e->steps[i].result,
                                        .cells = e->steps[i].cells,
                                        .touched = e->steps[i].touched,
-                                       .ntouched = e->nhashes };
+                                       .ntouched = e->steps[i].ntouched };
     const struct plot_array a = { .title = title,
                                   .caption = caption,
                                   .ncells = e->m,

@@ -23,15 +23,13 @@ struct example_step {
 struct worked_example {
     const char *hashes[EXAMPLE_HASHES];
     size_t nsteps;
-    bool counting;
+    enum explain_way way;
     struct example_step steps[EXAMPLE_STEPS];
 };
 
 static bool example_make(const struct worked_example *w, struct explain *e)
 {
-    *e = (struct explain){ .m = 10,
-                           .nhashes = EXAMPLE_HASHES,
-                           .counting = w->counting };
+    *e = (struct explain){ .m = 10, .nhashes = EXAMPLE_HASHES, .way = w->way };
     for (size_t i = 0; i < EXAMPLE_HASHES; i++)
         e->hashes[i] = w->hashes[i];
     for (size_t i = 0; i < w->nsteps; i++)
@@ -146,7 +144,7 @@ const struct figure figure_course = {
 static const struct worked_example counters_steps = {
     .hashes = { "x+3", "3x+1", "x^2+2" },
     .nsteps = 5,
-    .counting = true,
+    .way = EXPLAIN_COUNTING,
     .steps = { { EXPLAIN_ADD, 2, { 5, 7, 6 }, false },
                { EXPLAIN_ADD, 4, { 7, 3, 8 }, false },
                { EXPLAIN_REMOVE, 2, { 5, 7, 6 }, true },
