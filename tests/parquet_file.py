@@ -180,6 +180,28 @@ class File:
         return self
 
 
+def write_texts(path, columns):
+    """A file of text, plain and not compressed: {name: [values of each row group]}."""
+    data, groups = b"PAR1", []
+    for g in range(len(next(iter(columns.values())))):
+        chunks = []
+        for name, values in columns.items():
+            page = b"".join(struct.pack("<I", len(v.encode())) + v.encode() for v in values[g])
+            head = dump(STRUCT, [[1, I32, 0], [2, I32, len(page)], [3, I32, len(page)],
+                                 [5, STRUCT, [[1, I32, len(values[g])], [2, I32, 0], [3, I32, 3], [4, I32, 3]]]])
+            size = len(head) + len(page)
+            chunks.append([[2, I64, len(data)], [3, STRUCT, [
+                [1, I32, 6], [2, LIST, (I32, [0])], [3, LIST, (BINARY, [name.encode()])], [4, I32, 0], [5, I64, len(values[g])],
+                [6, I64, size], [7, I64, size], [9, I64, len(data)]]]])
+            data += head + page
+        groups.append([[1, LIST, (STRUCT, chunks)], [2, I64, sum(c[1][2][5][2] for c in chunks)],
+                       [3, I64, len(next(iter(columns.values()))[g])]])
+    schema = [[[4, BINARY, b"root"], [5, I32, len(columns)]]] + \
+        [[[1, I32, 6], [3, I32, 0], [4, BINARY, name.encode()], [6, I32, 0]] for name in columns]
+    footer = dump(STRUCT, [[1, I32, 1], [2, LIST, (STRUCT, schema)], [3, I64, sum(g[2][2] for g in groups)], [4, LIST, (STRUCT, groups)]])
+    path.write_bytes(data + footer + struct.pack("<I", len(footer)) + b"PAR1")
+
+
 MASK = (1 << 64) - 1
 P1, P2, P3, P4, P5 = (11400714785074694791, 14029467366897019727,
                       1609587929392839161, 9650029242287828579,

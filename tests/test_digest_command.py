@@ -521,6 +521,9 @@ def count_hits(squid, origin, extra=""):
 @needs_squid
 @needs_curl
 def test_digest_of_a_squid(ok, squid, whole_digest):
+    """The first example of docs/digest.md: a digest is fetched, a URL is asked for, and then all of a log."""
+    assert ok("digest", "has", whole_digest, "GET", squid.urls[0]).lines == [f"GET {squid.urls[0]}"]
+    assert int(ok("digest", "has", "-c", whole_digest, "-f", squid.folder / "access.log").out) >= 606
     got = ok("digest", "get", f"http://127.0.0.1:{squid.port}/", "--json").json
     assert got["expires"] > got["modified"] > 0
     assert got["params"]["bits_per_entry"] == 5 and got["entries"] >= 606

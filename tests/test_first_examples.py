@@ -1,14 +1,19 @@
 """The first example of every page of docs/ does what the page says.
 
-An example is the first code block with commands behind `$ ` (or Python's `>>> `), and what they print. `...` stands for
-any text, on a line of its own for any lines. Where a page has no such block, the first block of commands has to work.
-Files that an example speaks of are made by NEEDS; other lists of lines are made up. FORM names pages whose data are
-larger than a test wants: any number stands for any other there. SKIPPED says why a page is left out, and what tests it.
+An example is the first code block with commands behind `$ ` (Python's `>>> `, redis-cli's `> `), and what they print.
+`...` stands for any text, on a line of its own for any lines. Where a page has no such block, the first block of commands
+has to work. Files that an example speaks of are made by NEEDS; other lists of lines are made up. FORM names pages whose
+data are larger than a test wants: any number stands for any other there. Pages whose first example is a part of a program
+are in PROGRAMS. ELSEWHERE says which other test runs the example of a page, and NOTHING which pages have none to run:
+test_every_page_is_accounted_for() counts them.
 """
 import json
 import os
 import platform
 import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,23 +21,25 @@ from pathlib import Path
 import pytest
 
 from conftest import BUILD, PATIENCE, PROGRAM, ROOT
+from js_support import PACKAGE, needs_node, needs_package
+from parquet_file import write_texts
+from redis_support import Server, needs_server
+from terminal_support import Terminal
 
-SKIPPED = {
-    "architecture.md": "explains the way of a question; nothing to run",
-    "digest.md": "needs a Squid: test_digest_command.py",
-    "leveldb.md": "a part of a program: test_leveldb.py",
-    "passwords.md": "asks for a password at a terminal: test_passwords_command.py",
-    "parquet.md": "needs a Parquet file with two columns: test_parquet_command.py",
-    "packages.md": "builds the sources as two files: tree_amalgamation",
-    "performance.md": "a measurement",
-    "playground.md": "serves until Ctrl-C: test_playground.py",
-    "ring.md": "kills processes on fixed ports: test_ring_nodes.py",
-    "sql.md": "a dialogue with sqlite3: test_sqlite.py",
+# Pages whose example is run by another test, which names the page.
+ELSEWHERE = {
+    "digest.md": "test_digest_command.py", # it needs a Squid
+    "node.md": "test_pages.py",
+    "packages.md": "tree_amalgamation",
+    "reconcile.md": "test_pages.py",
+    "ring.md": "test_ring_nodes.py", # it kills processes on fixed ports
 }
+# Pages with tables and pictures alone.
+NOTHING = {"README.md", "figures/index.md", "json.md", "kinds/README.md", "kinds/floom.md"}
 FORM = {
     "dedup.md": "a corpus of 63 MB", "distinct.md": "5 million lines", "exact-lists.md": "11 million numbers", "isect.md": "ids of two machines",
-    "join.md": "a million rows", "quantiles.md": "5 million lines", "seal.md": "every sealed document has a random name",
-    "sync.md": "10 million lines", "urls.md": "a list that changes every day",
+    "join.md": "a million rows", "passwords.md": "1.6 million passwords", "playground.md": "any free port", "quantiles.md": "5 million lines",
+    "seal.md": "every sealed document has a random name", "sync.md": "10 million lines", "urls.md": "a list that changes every day",
 }
 LINES = "".join(f"line {i * i % 7919}\n" for i in range(4000))
 
@@ -56,13 +63,12 @@ def blocks(text):
 
 
 def example_of(page):
-    """The block that is tested, and how: "shell", "python", "commands"; or (None, None)."""
+    """The block that is tested, and how: "shell", "python", "redis", "commands"; or (None, None)."""
     all_blocks = blocks(page.read_text())
     for block in all_blocks:
-        if re.search(r"^\$ ", block, re.M):
-            return block, "shell"
-        if re.search(r"^>>> ", block, re.M):
-            return block, "python"
+        for prompt, how in ("$ ", "shell"), (">>> ", "python"), ("> ", "redis"):
+            if re.search(rf"^{re.escape(prompt)}", block, re.M):
+                return block, how
     for block in all_blocks:
         if re.search(r"^bloomery \w", block, re.M):
             return block, "commands"
@@ -127,6 +133,23 @@ def hunspell(folder):
     put(folder, "letter.txt", "Dear friend,\nhere comes teh letter that\nyou noone recieves.\n")
 
 
+def shop(folder):
+    """A database with orders, 17 of which are by customers who are blocked."""
+    if not shutil.which("sqlite3") or not (BUILD / "bloomery_sqlite.so").exists():
+        pytest.skip("docs/sql.md: sqlite3 or build/bloomery_sqlite.so is not there")
+    subprocess.run(["sqlite3", "shop.db"], cwd=folder, check=True, text=True, input=f"""
+        CREATE TABLE orders(email); CREATE TABLE customers(email);
+        INSERT INTO orders SELECT 'c' || value || '@example.org' FROM generate_series(1, 400);
+        INSERT INTO customers VALUES ('alice@example.org'), ('bob@example.org');""")
+    sh(folder, "for i in $(seq 17); do echo c$((i * 20))@example.org; done | bloomery build -q --fpr 1e-9 -o blocked.bly")
+
+
+def visits(folder):
+    """Row groups 0 and 17 have the page that is asked for."""
+    urls = [[f"http://example.org/page-{group}-{i}" for i in range(40)] + ["http://example.org/"] * (group in (0, 17)) for group in range(20)]
+    write_texts(folder / "visits.parquet", {"url": urls, "user": [[f"user {i}" for i, _ in enumerate(group)] for group in urls]})
+
+
 def tables(folder):
     """Three tables, the first of which has the key."""
     for i, name in enumerate(["one", "two", "three"]):
@@ -146,6 +169,7 @@ def served(folder, there, *lines):
 
 
 NEEDS = {
+    "architecture.md": lambda f: sh(f, "seq 100 | bloomery build -q -o words.bly; seq 50 150 | gzip > list.gz"),
     "commands.md": lambda f: sh(f, r"""
         mkdir logs; seq 1000 | zstd -q > seen.txt.zst; seq 990 1010 > today.txt; printf '7 x\n5000 x\n' > logs/a; printf 'id,email\n1,7\n2,x\n' > new.csv
         seq 500 | bloomery build -q --items 1k -o mon.bly; seq 400 900 | bloomery build -q --items 1k -o tue.bly; cp mon.bly mirror.bly
@@ -155,12 +179,15 @@ NEEDS = {
     "exact-lists.md": lambda f: sh(f, "seq 112000 > issued.txt; seq 112 112 112000 > revoked.txt"),
     "fields.md": customers,
     "format.md": lambda f: (f / "tests").symlink_to(ROOT / "tests"),
-    "javascript.md": lambda f: sh(f, r"printf 'swordfish\nsesame\n' | bloomery build -q -o seen.bly"),
+    "javascript.md": lambda f: run_javascript(f, blocks(PAGES["javascript.md"].read_text())[0]),
     "join.md": orders,
     "quantiles.md": lambda f: put(f, "times.tsv", "".join(f"k{i}\t{i * 7919 % 10000 / 8 + 1}\n" for i in range(10000))),
+    "parquet.md": visits,
+    "passwords.md": lambda f: sh(f, "seq -f 'password %.0f' 1633938 > sqlmap-wordlist.txt"),
     "seal.md": letters,
     "small.md": lambda f: sh(f, "seq 100 | bloomery build -q --kind classic --fpr 1% -o flags.bly"),
     "spell.md": hunspell,
+    "sql.md": shop,
     "table.md": tables,
     "urls.md": easylist,
     "kinds/attenuated.md": lambda f: sh(f, """for way in north south; do seq 10 | bloomery build -q --kind attenuated --items 1000 -O degree=3 -o $way.bly; done"""),
@@ -231,17 +258,23 @@ def place(tmp_path):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_first_example(place, name):
     block, how = EXAMPLES[name]
-    if name in SKIPPED:
-        pytest.skip(f"docs/{name}: {SKIPPED[name]}")
+    if name in PARTS:
+        return  # test_first_part_of_a_program()
+    if name in ELSEWHERE:
+        pytest.skip(f"docs/{name}: {ELSEWHERE[name]} runs it")
     if name == "formats.md" and platform.machine() != "x86_64":
         pytest.skip("docs/formats.md: names the C library of x86_64")
     if how == "python":
         return check_python(place, block)
+    if how == "redis":
+        return check_redis(place, name, block)
     NEEDS.get(name, lambda _: None)(place)
     make_lists(place, block)
     server, port = SERVED[name](place) if name in SERVED else (None, None)
     try:
-        if how == "shell":
+        if name in PEOPLE:
+            PEOPLE[name](place, block)
+        elif how == "shell":
             check_shell(place, name, block.replace("there:3130", f"127.0.0.1:{port}") if port else block)
         else:
             check_commands(place, block)
@@ -276,8 +309,123 @@ def check_python(folder, block):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_reason_is_of_a_page():
-    assert not (set(SKIPPED) | set(FORM) | set(NEEDS) | set(SERVED)) - set(EXAMPLES)
+def check_redis(folder, name, block):
+    """A dialogue with redis-cli, as a terminal shows it."""
+    if needs_server.args[0]:
+        pytest.skip(needs_server.kwargs["reason"])
+    asked = [line[2:] for line in block.split("\n") if line.startswith("> ")]
+    with Server(folder / "server") as server:
+        said = [server.cli("--no-raw", *shlex.split(line)).stdout.decode() for line in asked]
+    shown = re.split(r"^> .*\n", block + "\n", flags=re.M)[1:]
+    assert said == shown, f"docs/{name}"
+
+
+def run_javascript(folder, block):
+    """In Node, as a module, beside the package."""
+    for needed in needs_package, needs_node:
+        if needed.args[0]:
+            pytest.skip(needed.kwargs["reason"])
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules/bloomery").symlink_to(PACKAGE)
+    put(folder, "first.mjs", block)
+    sh(folder, "node first.mjs")
+
+
+# ------------------------------------------------------ what people type at a prompt
+
+def type_sql(folder, block):
+    """The lines behind sqlite> go to sqlite3."""
+    lines, typed = [], []
+    for line in block.replace("/usr/local/lib/bloomery/bloomery_sqlite", str(BUILD.resolve() / "bloomery_sqlite")).split("\n"):
+        if line.startswith("sqlite> "):
+            typed.append(line[len("sqlite> "):])
+        else:
+            lines.append(line)
+    at = next(i for i, line in enumerate(lines) if line.startswith("$ sqlite3"))
+    lines[at] = f"$ printf '%s\\n' {shlex.join(typed)} | {lines[at][2:]}"
+    check_shell(folder, "sql.md", "\n".join(lines))
+
+
+def type_password(folder, block):
+    """One of the list, at a terminal."""
+    build, check = steps_of(block)
+    check_shell(folder, "passwords.md", f"$ {build[0]}\n" + "\n".join(build[1]))
+    screen = Terminal(["bash", "-c", check[0]], folder, environment(folder))
+    try:
+        screen.until(check[1][0])
+        screen.type("password 7\n")
+        screen.until(re.escape(check[1][1]))
+        assert "password 7" not in screen.text()
+        screen.type("\n")
+        assert screen.ended() == 0
+    finally:
+        screen.end()
+
+
+def leave_by_ctrl_c(folder, block):
+    """The playground is served until somebody has enough."""
+    make, web = steps_of(block)
+    assert make == ["make web", []]
+    if not (BUILD / "web" / "play.wasm").exists():
+        pytest.skip("build/web is not there")
+    served = subprocess.Popen([PROGRAM, *shlex.split(web[0])[1:], "--listen", "127.0.0.1:0", "--folder", BUILD / "web"], cwd=folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(folder))
+    try:
+        shown = "".join(served.stdout.readline() for _ in web[1])
+        served.send_signal(signal.SIGINT)
+        assert says(web[1], shown, True) and served.wait(PATIENCE) == 0
+    finally:
+        served.kill()
+        served.wait()
+
+
+def measure(folder, block):
+    """What a measurement says depends on the machine; a smaller one runs, and says it in the same form."""
+    (command, shown), = steps_of(block)
+    (out, err), = run_steps(folder, [command.replace("--items 1M --rounds 3", "--items 1k --rounds 1")])
+    for line in shown:
+        for words in re.findall(r"[a-z][a-z, ]*[a-z]", line.removesuffix("missed")):
+            assert words in out + err, f"docs/performance.md: {words}\n{out}{err}"
+
+
+PEOPLE = {"passwords.md": type_password, "performance.md": measure, "playground.md": leave_by_ctrl_c, "sql.md": type_sql}
+
+
+# ------------------------------------------------------------- parts of programs
+
+# What stands around a part that includes a header, and what the compiler is told: the CUDA runtime is not asked for.
+PARTS = {
+    "cuda.md": ("const uint64_t *keys = NULL; uint64_t *maybe = NULL; size_t n = 0; void *stream = NULL;", "", ["-c"]),
+    "leveldb.md": ("leveldb_options_t *options = leveldb_options_create();",
+                   "leveldb_options_set_filter_policy(options, NULL); leveldb_filterpolicy_destroy(policy); leveldb_options_destroy(options);",
+                   [str(BUILD / "libbloomery_leveldb.a"), str(BUILD / "libbloomery.a"), "-lleveldb", "-lm", "-pthread"]),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_first_part_of_a_program(tmp_path, name):
+    """It compiles without a warning and, with the library at hand, runs."""
+    before, after, words = PARTS[name]
+    header = f"bloomery_{name.removesuffix('.md')}.h"
+    part = next(block for block in blocks(PAGES[name].read_text()) if block.startswith(f"#include <{header}>")).split("\n$ ")[0]
+    lines = part.split("\n")
+    body = "\n".join(line for line in lines if not line.startswith("#include"))
+    (tmp_path / "part.c").write_text("\n".join(line for line in lines if line.startswith("#include")) +
+                                     f"\n#include <err.h>\nint main(void)\n{{\n{before}\n{body}\n{after}\nreturn 0;\n}}\n")
+    if "-c" not in words and not Path(words[0]).exists():
+        pytest.skip(f"docs/{name}: {Path(words[0]).name} is not there")
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include",
+                    f"-I{ROOT}/adapters/{name.removesuffix('.md')}", "part.c", *words, "-o", "part"], cwd=tmp_path, check=True, timeout=PATIENCE)
+    if "-c" not in words:
+        subprocess.run(["./part"], cwd=tmp_path, check=True, timeout=PATIENCE)
+
+
+def test_every_page_is_accounted_for():
+    """A page has an example that is run, here or in a test that names the page, or has nothing to run."""
+    assert set(PAGES) - set(EXAMPLES) - set(PARTS) - set(ELSEWHERE) == NOTHING
+    assert not (set(FORM) | set(NEEDS) | set(SERVED) | set(PEOPLE)) - set(EXAMPLES)
+    for page, test in ELSEWHERE.items():
+        assert re.search(rf"docs/{page}|\"{Path(page).stem}\"", (ROOT / "tests" / test).read_text()), f"tests/{test} does not name docs/{page}"
 
 
 def test_the_comparison_finds_what_is_wrong():

@@ -30,6 +30,7 @@ def ring(tmp_path):
 
 
 def test_keeps_files_through_failures_and_leaves(ring, tmp_path):
+    """What docs/ring.md begins with, and then some."""
     ring.start()
     for _ in range(4):
         ring.start()

@@ -7,11 +7,11 @@
  * would have made of the same keys.
  *
  *     bly_cuda *g;
- *     if (bly_open("seen.bly", NULL, &f) || bly_cuda_upload(f, &g))
+ *     if (bly_cuda_upload(f, &g) ||
+ *         bly_cuda_has_ints(g, keys, n, maybe, stream) ||     device pointers
+ *         bly_cuda_add_ints(g, keys, n, stream) ||
+ *         bly_cuda_download(g, f))
  *         errx(2, "%s", bly_cuda_error());
- *     bly_cuda_has_ints(g, keys, n, maybe, stream);      keys and maybe: device
- *     bly_cuda_add_ints(g, keys, n, stream);
- *     bly_cuda_download(g, f);
  *     bly_cuda_free(g);
  *
  * Link with -lbloomery_cuda -lbloomery. docs/cuda.md has measurements, and says
@@ -58,7 +58,7 @@ bly_status bly_cuda_upload(const bly_filter *f, bly_cuda **out);
  * filter that was uploaded, or one of the same kind, shape and seed, else
  * BLY_EUNFIT. Its metadata stay. BLY_ENOTSUP for kinds that only ask, whose
  * contents never change. After BLY_EIO or BLY_EFORMAT f can only be freed. */
-bly_status bly_cuda_download(bly_cuda *g, bly_filter *f);
+bly_status bly_cuda_download(bly_cuda *g, bly_filter *f) BLY_MUST_CHECK;
 
 /* Release g; waits until nothing uses it any more. NULL is allowed. */
 void bly_cuda_free(bly_cuda *g);
@@ -69,11 +69,11 @@ void bly_cuda_free(bly_cuda *g);
  * the keys, and for integers in a filter of text. BLY_ERANGE if a counter of 32
  * bits might overflow. */
 bly_status bly_cuda_add_hashes(bly_cuda *g, const uint64_t *hashes, size_t n,
-                               struct CUstream_st *stream);
+                               struct CUstream_st *stream) BLY_MUST_CHECK;
 bly_status bly_cuda_add_ints(bly_cuda *g, const uint64_t *ints, size_t n,
-                             struct CUstream_st *stream);
+                             struct CUstream_st *stream) BLY_MUST_CHECK;
 bly_status bly_cuda_add_column(bly_cuda *g, const bly_column *keys, size_t n,
-                               struct CUstream_st *stream);
+                               struct CUstream_st *stream) BLY_MUST_CHECK;
 
 /* Ask for n keys, in order: the same bitmap as bly_has_hashes() and its
  * relatives give, of BLY_BITMAP_WORDS(n) words. */
@@ -122,7 +122,7 @@ bly_status bly_cuda_hash_column(const bly_cuda *g, const bly_column *keys,
 /* Make dst the union of dst and src, which agree in kind, shape and seed and
  * are on the same device, else BLY_EUNFIT. For kinds that add. */
 bly_status bly_cuda_merge(bly_cuda *dst, const bly_cuda *src,
-                          struct CUstream_st *stream);
+                          struct CUstream_st *stream) BLY_MUST_CHECK;
 
 /* How many bits of the cells are set. Waits for the stream. */
 bly_status bly_cuda_ones(const bly_cuda *g, uint64_t *ones,
