@@ -4,8 +4,8 @@
  * Most of a line is one long string, so the speed is that of looking for its
  * end: the next quote, and whether the backslashes before it are even. What is
  * inside is looked at once more for escapes, which are then checked one by one.
- * Bytes may be anything but a quote: control characters and invalid UTF-8
- * harm nobody here.
+ * Bytes may be anything but a quote: control characters harm nobody here, and
+ * whoever takes a string looks whether it is UTF-8, as JSON has to be.
  */
 #include <string.h>
 

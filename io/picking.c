@@ -13,6 +13,7 @@
 #include "io/normal.h"
 #include "io/picker_inside.h"
 #include "io/pipeline.h"
+#include "io/utf8.h"
 
 void picking_bad(struct picking *p, uint64_t line, uint64_t nlines,
                  const char *format, ...)
@@ -196,12 +197,14 @@ bly_bytes picking_copy(struct picking *p, bly_bytes raw,
 static bool is_text_or_number(struct picking *p, const struct json_slice *found,
                               uint64_t number, const char *what)
 {
-    if (found->type == JSON_STRING || found->type == JSON_NUMBER)
+    const bool fits = found->type == JSON_STRING || found->type == JSON_NUMBER;
+    if (fits && utf8_valid(found->at, found->len))
         return true;
     picking_bad(p, number, 1,
-                found->type == JSON_NONE
-                    ? "no such %s"
-                    : "the %s is neither text nor a number",
+                fits                       ? "not JSON: the %s is not UTF-8"
+                : found->type == JSON_NONE ? "no such %s"
+                                           : "the %s is neither text nor a "
+                                             "number",
                 what);
     return false;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The character at *at, which moves behind it; there must be a byte before
  * end. Negative, and *at somewhere in it, for what is none: overlong forms,
@@ -28,6 +29,24 @@ static inline int32_t utf8_next(const char **at, const char *end)
     }
     const bool surrogate = c >= 0xd800 && c < 0xe000;
     return c < least[n] || surrogate || c > 0x10ffff ? -1 : (int32_t)c;
+}
+
+/* Whether all of it is UTF-8. Most text is ASCII, which goes eight bytes at a
+ * time. */
+static inline bool utf8_valid(const char *s, size_t n)
+{
+    const char *const end = s + n;
+    while (s < end) {
+        uint64_t eight;
+        for (; end - s >= 8; s += 8) {
+            memcpy(&eight, s, 8);
+            if (eight & UINT64_C(0x8080808080808080))
+                break;
+        }
+        if (s < end && utf8_next(&s, end) < 0)
+            return false;
+    }
+    return true;
 }
 
 /* The bytes of a character, 4 at most; how many they are. */

@@ -175,6 +175,21 @@ def test_json_that_has_no_such_text_is_bad(bly):
                             "6 lines have no key; --skip-bad leaves them out"]
 
 
+def test_json_is_utf8(ok, bly):
+    """Other bytes are told, not taken: whoever writes JSON again could not write them."""
+    good = '{"a":"näïve €"}\n{"a":"\\u00e4"}\n{"b":1,"a":"x"}\n'.encode()
+    odd = [b"\xe4", b"abcdefgh\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xe2\x82"]
+    text = good + b"".join(b'{"a":"%s"}\n' % bytes_ for bytes_ in odd)
+    result = bly("top", "--jsonl", "a", stdin=text)
+    assert result.status == 2 and len(result.lines) == 3
+    assert told(result)[:-1] == [f"standard input: line {i}: not JSON: the field is not UTF-8" for i in range(4, 9)]
+    assert bly("build", "-o", "f.bly", "--jsonl", "a", stdin=text).status == 2 and not (ok.path / "f.bly").exists()
+    ok("build", "-o", "f.bly", "--jsonl", "a", "--skip-bad", stdin=text)
+    assert ok("has", "f.bly", "--jsonl", "a", stdin=good).raw == good
+    # In what is not asked for, nobody looks.
+    assert ok("has", "-c", "f.bly", "--jsonl", "a", stdin=b'{"b":"\xff","a":"x"}\n').lines == ["1"]
+
+
 # ------------------------------------------------------------------ regex
 
 def test_what_a_regular_expression_matches(ok, bly):
