@@ -67,7 +67,7 @@ def read_index(path):
     """Rate, probes, and id, m and bits of each document."""
     data = path.read_bytes()
     magic, version, r, p = struct.unpack_from("<8sIId", data)
-    assert (magic, version) == (b"BLYSEALX", 1)
+    assert (magic, version) == (b"BLYSEALX", 2)
     n, at, entries = struct.unpack_from("<Q", data, 32)[0], 64, []
     for _ in range(n):
         id_, m = struct.unpack_from("<16sQ", data, at)
@@ -332,6 +332,32 @@ def test_documents_that_were_sealed_without_a_number(ok, bly):
         head + hashlib.blake2b(head, digest_size=16).digest() + entries)
     ok("seal", "open", "-K", "key", "-o", "now", "arch", *old)
     assert files_below(ok.path / "now") == {"letter": b"common 0"}
+
+
+def test_who_holds_the_index_does_not_choose_the_rate(archive, trouble):
+    """Its checksum needs no key, so anybody can write another rate: nothing is sealed at that one."""
+    index = archive.path / "arch" / "index"
+    good = index.read_bytes()
+    rate, r, _ = read_index(index)
+
+    def written(version, probes, fpr, proof=good[40:48]):
+        head = good[:8] + struct.pack("<IId", version, probes, fpr) + good[24:40] + proof
+        index.write_bytes(head + hashlib.blake2b(head, digest_size=16).digest() + good[64:])
+    (archive.path / "more").write_text("another text")
+    add = ["seal", "add", "-q", "-K", "key", "arch", "more"]
+    for probes, fpr in ((r + 8, rate / 256), (1, 0.5), (r, rate * 1.01)):
+        written(2, probes, fpr)
+        trouble(*add, says="changed the rate")
+        trouble(*add, "--fpr", fpr, says="changed the rate")
+        assert index.read_bytes()[64:] == good[64:] and len(list((archive.path / "arch").glob("*.sealed"))) == 30
+    # Version 1 proved nothing: its owner says the rate again, and then it is proved.
+    written(1, r, rate, bytes(8))
+    trouble(*add, says="--fpr")
+    trouble(*add, "--fpr", rate / 256, says="leave out --fpr")
+    archive(*add, "--fpr", rate)
+    assert read_index(index)[:2] == (rate, r) and index.read_bytes()[40:48] == good[40:48]
+    archive(*add)
+    assert len(found(archive, "another")) == 2
 
 
 def test_nothing_is_replaced_and_nothing_written_outside(ok, bly):

@@ -2,17 +2,20 @@
  * index.c - the filters of all documents, in one file
  *
  *     0   8  "BLYSEALX"                  then for each document
- *     8   4  version, 1                      16  id
+ *     8   4  version, 2                      16  id
  *    12   4  r, probes per word               8  m, bits of its filter
  *    16   8  rate of false positives             (m + 7) / 8 bytes of bits
  *    24   8  which key                       16  checksum of these
  *    32   8  documents
- *    40   8  zeros
+ *    40   8  proof of r and rate
  *    48  16  checksum of the above
  *
  * The side that holds it has no key, so the checksums (BLAKE2b) find accidents
  * and not forgeries: somebody who changes the index on purpose can hide a
- * document from a search, or let one be found that is then opened in vain.
+ * document from a search, or let one be found that is then opened in vain. What
+ * it must not do is choose how much the filters of later documents tell: the
+ * proof, BLAKE2b of r and rate with a key, is looked at before any is added.
+ * Version 1 had zeros there.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +33,7 @@
 #include "report/say.h"
 
 #define INDEX_MAGIC "BLYSEALX"
-#define INDEX_VERSION 1
+#define INDEX_VERSION 2
 #define INDEX_HEADER 64
 #define ENTRY_HEADER 24
 #define SUM_BYTES 16
@@ -72,6 +75,19 @@ bool index_put(struct sealed_index *x, const struct entry *e)
     return true;
 }
 
+void index_prove(const struct sealed_index *x, const struct seal_keys *k,
+                 unsigned char proof[INDEX_PROOF_BYTES])
+{
+    unsigned char told[12], sum[SUM_BYTES];
+    uint64_t rate;
+    memcpy(&rate, &x->fpr, sizeof rate);
+    put_le(told, x->r, 4);
+    put_le(told + 4, rate, 8);
+    crypto_generichash(sum, sizeof sum, told, sizeof told, k->index,
+                       sizeof k->index);
+    memcpy(proof, sum, INDEX_PROOF_BYTES);
+}
+
 /* ----------------------------------------------------------------- reading */
 
 static const char *read_header(struct sealed_index *x, const unsigned char *h)
@@ -80,12 +96,14 @@ static const char *read_header(struct sealed_index *x, const unsigned char *h)
     sum_of(h, INDEX_HEADER - SUM_BYTES, NULL, 0, sum);
     if (memcmp(h, INDEX_MAGIC, 8) != 0)
         return "not the index of an archive";
-    if (get_le(h + 8, 4) != INDEX_VERSION)
+    x->version = (unsigned)get_le(h + 8, 4);
+    if (x->version < 1 || x->version > INDEX_VERSION)
         return "made by a newer bloomery";
     x->r = (unsigned)get_le(h + 12, 4);
     const uint64_t rate = get_le(h + 16, 8);
     memcpy(&x->fpr, &rate, sizeof rate);
     memcpy(x->key_id, h + 24, KEY_ID_BYTES);
+    memcpy(x->proof, h + 40, INDEX_PROOF_BYTES);
     if (memcmp(sum, h + INDEX_HEADER - SUM_BYTES, SUM_BYTES) != 0 || x->r < 1 ||
         x->r > 60 || !(x->fpr > 0 && x->fpr < 1))
         return "damaged: its header is not as it was written";
@@ -175,6 +193,7 @@ static bly_status write_index(const void *what, bly_put *put, void *ctx)
     put_le(header + 16, rate, 8);
     memcpy(header + 24, x->key_id, KEY_ID_BYTES);
     put_le(header + 32, x->n, 8);
+    memcpy(header + 40, x->proof, INDEX_PROOF_BYTES);
     sum_of(header, INDEX_HEADER - SUM_BYTES, NULL, 0,
            header + INDEX_HEADER - SUM_BYTES);
     bool ok = put(ctx, header, sizeof header);

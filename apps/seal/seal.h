@@ -8,7 +8,7 @@
  *
  *     zindex.c   the filters        word_set.c words that were seen
  *     sealed.c   the documents      index.c    the file of filters
- *     key.c      the secret         verbs.c    init add trapdoor search
+ *     seal_key.c the secret         seal_verbs.c  init add trapdoor search
  *     open.c     the verb open
  */
 #ifndef BLY_SEAL_H
@@ -36,6 +36,7 @@ struct seal_keys {
     unsigned char master[SEAL_KEY_BYTES];
     unsigned char stream[SEAL_KEY_BYTES]; /* seals documents */
     unsigned char words[SEAL_KEY_BYTES];  /* makes trapdoors */
+    unsigned char index[SEAL_KEY_BYTES];  /* proves the rate of an archive */
     unsigned char id[KEY_ID_BYTES]; /* tells keys apart, and nothing else */
 };
 
@@ -106,13 +107,20 @@ bool document_open(const struct seal_keys *k, const char *folder,
 
 /* -------------------------------------------------------------------- index */
 
+#define INDEX_PROOF_BYTES 8
+
 struct sealed_index {
     unsigned char key_id[KEY_ID_BYTES];
-    unsigned r;
+    unsigned char proof[INDEX_PROOF_BYTES]; /* of r and fpr */
+    unsigned version, r;
     double fpr;
     struct entry *entries;
     size_t n, room;
 };
+
+/* What proves that whoever has the key chose r and fpr. */
+void index_prove(const struct sealed_index *x, const struct seal_keys *k,
+                 unsigned char proof[INDEX_PROOF_BYTES]);
 
 /* Read the index of an archive; *found is false, and it is empty, where there
  * is none yet. False, with the reason printed. */

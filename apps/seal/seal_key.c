@@ -3,7 +3,8 @@
  *
  * A file with a line of 64 hexadecimal digits that only its owner can read. The
  * secret itself seals nothing: from it come a key for documents, one for words,
- * and a number that tells which secret something was made with.
+ * one that shows whose choice the rate was, and a number that tells which
+ * secret something was made with.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -18,7 +19,7 @@
 #define KEY_DIGITS (2 * SEAL_KEY_BYTES)
 #define KEY_CONTEXT "blyseal1" /* 8 bytes, as libsodium wants them */
 
-enum { FOR_STREAM = 1, FOR_WORDS, FOR_ID };
+enum { FOR_STREAM = 1, FOR_WORDS, FOR_ID, FOR_INDEX };
 
 bool keys_make(const char *path)
 {
@@ -67,6 +68,8 @@ bool keys_open(const char *path, struct seal_keys *k)
     crypto_kdf_derive_from_key(k->stream, SEAL_KEY_BYTES, FOR_STREAM,
                                KEY_CONTEXT, k->master);
     crypto_kdf_derive_from_key(k->words, SEAL_KEY_BYTES, FOR_WORDS, KEY_CONTEXT,
+                               k->master);
+    crypto_kdf_derive_from_key(k->index, SEAL_KEY_BYTES, FOR_INDEX, KEY_CONTEXT,
                                k->master);
     unsigned char id[16]; /* the least that is derived */
     crypto_kdf_derive_from_key(id, sizeof id, FOR_ID, KEY_CONTEXT, k->master);

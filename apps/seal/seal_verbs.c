@@ -139,6 +139,7 @@ static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
         memcpy(x->key_id, k->id, KEY_ID_BYTES);
         x->fpr = fpr;
         x->r = zindex_probes(fpr);
+        index_prove(x, k, x->proof);
         return true;
     }
     if (memcmp(x->key_id, k->id, KEY_ID_BYTES) != 0)
@@ -146,6 +147,19 @@ static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
     if (args->fpr > 0 && zindex_probes(fpr) != x->r)
         return !fail("%s: its rate is %s since it was made; leave out --fpr",
                      folder, show_rate(x->fpr));
+    unsigned char proof[INDEX_PROOF_BYTES];
+    index_prove(x, k, proof);
+    if (x->version == 1) {
+        if (!(args->fpr > 0))
+            return !fail("%s: its index, by an older bloomery, does not prove "
+                         "the rate that it was made with; give it with --fpr",
+                         folder);
+        memcpy(x->proof, proof, sizeof proof);
+    } else if (sodium_memcmp(x->proof, proof, sizeof proof) != 0) {
+        return !fail("%s: somebody without the key has changed the rate in its "
+                     "index; bring the index back from a copy",
+                     folder);
+    }
     return true;
 }
 
