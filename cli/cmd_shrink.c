@@ -125,6 +125,7 @@ struct shrunk {
     const char *file, *kind;
     uint64_t folds, bytes_before, bytes;
     double fpr_now_before, fpr_now, fpr_at_capacity;
+    const char *rate_before, *rate;
     bool several;
 };
 
@@ -139,6 +140,8 @@ static const struct field shrunk_fields[] = {
     FIELD(struct shrunk, fpr_now, RATE | MAYBE, "and after"),
     FIELD(struct shrunk, fpr_at_capacity, RATE | MAYBE,
           "false positives at capacity"),
+    FIELD(struct shrunk, rate_before, NONE, NULL),
+    FIELD(struct shrunk, rate, NONE, NULL),
     FIELD(struct shrunk, several, NONE, NULL),
     { 0 },
 };
@@ -146,6 +149,8 @@ static const struct field shrunk_fields[] = {
 static void shrink_report(FILE *to, const char *output,
                           const struct shrinking *s)
 {
+    const char *rates[2];
+    show_rates(s->old.fpr_now, s->new.fpr_now, rates);
     const struct shrunk shrunk = { output,
                                    s->new.kind,
                                    s->nfolds,
@@ -154,11 +159,12 @@ static void shrink_report(FILE *to, const char *output,
                                    s->old.fpr_now,
                                    s->new.fpr_now,
                                    s->new.fpr_at_capacity,
+                                   rates[0],
+                                   rates[1],
                                    s->nfolds != 1 };
     report(to, shrink_args.json, shrunk_fields, &shrunk,
            "{file}: {kind}, folded {folds} time[{?several}s]: {bytes_before} "
-           "to {bytes}, false positives now [{fpr_now_before}|unknown] to "
-           "[{fpr_now}|unknown]\n");
+           "to {bytes}, false positives now {rate_before} to {rate}\n");
 }
 
 static int shrink_run(struct list *operands)

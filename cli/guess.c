@@ -32,6 +32,15 @@ static const struct guess options[] = {
 static const struct guess kinds[] = {
     { "bloom", "classic" },
     { "standard", "classic" },
+    { "bf", "classic" },
+    { "bloomfilter", "classic" },
+    { "cbf", "counting" },
+    { "cf", "cuckoo" },
+    { "cms", "countmin" },
+    { "count-min", "countmin" },
+    { "count-min-sketch", "countmin" },
+    { "binaryfuse", "fuse" },
+    { "binary-fuse", "fuse" },
 };
 
 static const char *meant(const struct guess *all, size_t n, const char *typed,

@@ -106,6 +106,17 @@ const char *show_rate(double rate)
     return s;
 }
 
+void show_rates(double a, double b, const char *out[2])
+{
+    const double rates[] = { a, b };
+    const char *const shown[] = { show_rate(a), show_rate(b) };
+    const bool small = !strchr(shown[0], '%') || !strchr(shown[1], '%');
+    for (int i = 0; i < 2; i++)
+        out[i] = small && rates[i] > 0 && strchr(shown[i], '%')
+                     ? show_digits("1 in ", 1 / rates[i])
+                     : shown[i];
+}
+
 void rate_column(double rate, int *wide)
 {
     const int n = (int)strlen(show_rate(rate));

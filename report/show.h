@@ -18,6 +18,9 @@ static inline uint64_t bits_to_bytes(uint64_t nbits)
 }
 const char *show_keys(uint64_t nkeys); /* "1 key", "5 keys" */
 const char *show_rate(double rate);
+/* Two rates that are compared, in one unit: if one is below 0.01 %, the other
+ * is "1 in 3800" too. */
+void show_rates(double a, double b, const char *out[2]);
 
 /* Three digits: "1230", "19.9 million". An estimate is "about 19.9 million".
  * The number of different keys that a filter is for, or was given, is all

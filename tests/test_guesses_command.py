@@ -5,6 +5,8 @@ import re
 import pytest
 from conftest import run
 
+HOSTS = "0.0.0.0 ads.example.org\n0.0.0.0 t.example.net\n"
+
 COMMANDS = run("help", "--list").lines
 
 
@@ -35,6 +37,31 @@ def test_a_mistyped_name_is_no_guess(trouble):
     trouble("hsa", says="did you mean 'has'?")
     trouble("build", "-o", "x", "--kind", "clasic", says="did you mean 'classic'?")
     trouble("build", "--capcity", "5", says="unknown option")
+
+
+@pytest.mark.parametrize("typed, meant", [("bf", "classic"), ("cf", "cuckoo"), ("cms", "countmin"), ("count-min", "countmin"),
+                                          ("binaryfuse", "fuse"), ("cbf", "counting")])
+def test_kinds_by_the_names_of_elsewhere(ok, typed, meant):
+    assert ok("kinds", typed).out == ok("kinds", meant).out
+
+
+def test_a_folded_filter_has_its_rates_in_one_unit(ok, trouble):
+    """1 in 180000 to 1 in 3800; 0.9 % to 17 %."""
+    ok("build", "-q", "-n", 5000, "-p", "0.1%", "-o", "f.bly", stdin="".join(f"{i}\n" for i in range(2000)))
+    assert re.search(r"now 1 in \d+ to 1 in \d+\n", ok("shrink", "f.bly").out)
+    ok("build", "-q", "-n", 5000, "-o", "g.bly", stdin="".join(f"{i}\n" for i in range(5000)))
+    trouble("shrink", "--times", 1, "g.bly", says=["odd number", "folds=3"])
+    ok("build", "-q", "-n", 5000, "-O", "folds=3", "-o", "g.bly", stdin="".join(f"{i}\n" for i in range(5000)))
+    assert re.search(r"3 times.*now [0-9.]+ % to [0-9.]+ %\n", ok("shrink", "--times", 3, "g.bly").out)
+
+
+def test_one_is_not_several(ok, bly):
+    one = "0.0.0.0 ads.example.org\n"
+    done = ok("urls", "build", "--domains", "-o", "d.bly", stdin=one)
+    assert "1 different entry of 1 line " in done.out and "1 name of a hosts file or zone covers all names below it too" in done.err
+    assert "1 line looks like one of a hosts file" in bly("urls", "build", "-o", "d.bly", stdin=one).err
+    done = ok("urls", "build", "--domains", "-o", "d.bly", stdin=HOSTS)
+    assert "2 different entries of 2 lines " in done.out and "2 names of hosts files or zones cover" in done.err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -90,7 +117,6 @@ def test_d_decompresses_as_in_gzip(ok):
     assert ok("has", "back.bly", "a").out == "a\n"
 
 
-HOSTS = "0.0.0.0 ads.example.org\n0.0.0.0 t.example.net\n"
 
 
 def test_a_url_on_a_list_of_domains_is_asked_by_its_host(ok, bly):

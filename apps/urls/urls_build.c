@@ -25,6 +25,7 @@
 
 struct urls_built {
     const char *file, *store, *entries_are;
+    const char *of_entries, *of_lines; /* nouns, for people */
     struct list_counts n;
     const char *allow; /* path; NULL: no exceptions */
     uint64_t distinct, bytes;
@@ -52,6 +53,8 @@ const struct field urls_built_fields[] = {
     FIELD(struct urls_built, rate, RATE,
           "chance that an entry which is not listed looks as if it were; a "
           "name or URL has several"),
+    FIELD(struct urls_built, of_entries, NONE, NULL),
+    FIELD(struct urls_built, of_lines, NONE, NULL),
     { 0 },
 };
 
@@ -311,9 +314,10 @@ static int build_from(const struct urls_args *args, const struct list *from,
     if (!ok)
         return TROUBLE;
     if (!args->domains && r.n.hosts)
-        warn("%llu lines look like those of a hosts file, an address and "
-             "names; --domains makes a list of the names",
-             (unsigned long long)r.n.hosts);
+        warn("%llu %s of a hosts file, an address and names; --domains makes a "
+             "list of the names",
+             (unsigned long long)r.n.hosts,
+             r.n.hosts == 1 ? "line looks like one" : "lines look like those");
     if (!r.n.entries)
         return fail("no entries in the input");
     is.single = r.n.single != 0;
@@ -329,6 +333,8 @@ static int build_from(const struct urls_args *args, const struct list *from,
         status = g->builder ? save_filter(args, g, &is, &built)
                             : save_prefixes(args, g, &is, &built);
     built.allow = allow;
+    built.of_entries = built.distinct == 1 ? "entry" : "entries";
+    built.of_lines = built.n.lines == 1 ? "line" : "lines";
     if (status != YES && allow && strcmp(is.allow, before.allow) != 0)
         unlink(allow); /* of a list that there is not */
     if (status == YES) {
@@ -336,15 +342,19 @@ static int build_from(const struct urls_args *args, const struct list *from,
         if (!quiet)
             report(
                 to, args->json, urls_built_fields, &built,
-                "{file}: {distinct} different entries of {lines} lines "
+                "{file}: {distinct} different {of_entries} of {lines} "
+                "{of_lines} "
                 "({list})[; exceptions: {exceptions}{?exceptions}, in {allow}]"
                 "[; rules skipped: {skipped}{?skipped}]; {store}, {bytes}, "
                 "{bits_per_entry:.2} bits per entry, {rate} false "
                 "positives\n");
         if (is.domains && r.n.hosts && !args->exact)
-            note("%llu names of hosts files or zones cover all names below "
-                 "them too; --exact lists them alone",
-                 (unsigned long long)r.n.hosts);
+            note("%llu %s all names below %s too; --exact lists %s alone",
+                 (unsigned long long)r.n.hosts,
+                 r.n.hosts == 1 ? "name of a hosts file or zone covers"
+                                : "names of hosts files or zones cover",
+                 r.n.hosts == 1 ? "it" : "them",
+                 r.n.hosts == 1 ? "it" : "them");
         if (r.n.caseless && !r.folded)
             warn("%llu rules for pages ignore case, and the list does not; "
                  "right, unless its URLs are written as they are asked: "

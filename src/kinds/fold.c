@@ -28,9 +28,9 @@ bly_status bly_fold_begin(const bly_filter *f, uint64_t n, const char *cells,
     *out = NULL;
     if (n % 2)
         return bly_fail(BLY_EINVAL,
-                        "%llu %s are an odd number and cannot be folded in "
-                        "half: a %s filter can that was built with option "
-                        "folds",
+                        "%llu %s are an odd number, which cannot be folded in "
+                        "half; a %s filter that is made with the option "
+                        "folds=3 can be folded three times",
                         (unsigned long long)n, cells, f->kind->name);
     if (!f->kind->sane(half))
         return bly_fail(BLY_EINVAL,
