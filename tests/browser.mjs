@@ -15,11 +15,12 @@ const context = await chromium.launchPersistentContext(home, {
   executablePath: program, headless: true, viewport: { width: 1100, height: 900 }, locale: "en-GB", acceptDownloads: true,
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
+const PATIENCE = 600000; // ms until something that was waited for is missed, however busy the machine is
 const results = {};
 const complaints = [], outside = [];
 let sent = 0;
 const page = await context.newPage();
-page.setDefaultTimeout(20000);
+page.setDefaultTimeout(PATIENCE);
 const watch = (p) => {
   p.on("console", (m) => m.type() === "error" && complaints.push(m.text()));
   p.on("pageerror", (e) => complaints.push(String(e)));
@@ -42,7 +43,7 @@ const turn = (hash) =>
   }), hash);
 // Not waitForFunction(), which evaluates text in the page: its policy forbids that.
 const until = async (is, arg) => {
-  for (const end = Date.now() + 60000; !(await page.evaluate(is, arg).catch(() => false)); await page.waitForTimeout(50)) assert(Date.now() < end, `never: ${is}; the page says: ${await text("#status")}`);
+  for (const end = Date.now() + PATIENCE; !(await page.evaluate(is, arg).catch(() => false)); await page.waitForTimeout(50)) assert(Date.now() < end, `never: ${is}; the page says: ${await text("#status")}`);
 };
 const text = (selector) => page.textContent(selector);
 const picture = async (name) => {
@@ -147,7 +148,7 @@ await check("links_typed_by_hand", async () => {
 });
 
 await check("as_many_cells_as_the_filter_has", async () => {
-  for (const [link, cells] of [["kind=classic&items=4&fpr=0.3&ops=+ant", 11], ["kind=cuckoo&items=20&fpr=0.05&ops=+ant", 32], ["kind=counting&items=7&fpr=0.1&ops=+ant", 36], ["kind=countmin&items=8&fpr=0.1&ops=+ant", 42]]) {
+  for (const [link, cells] of [["kind=classic&items=4&fpr=0.3&ops=+ant", 11], ["kind=cuckoo&items=20&fpr=0.05&ops=+ant", 32], ["kind=counting&items=7&fpr=0.1&ops=+ant", 36], ["kind=countmin&items=8&fpr=0.1&ops=+ant", 42], ["kind=scalable&items=7&fpr=0.1&layer=classic&ops=+ant", 70], ["kind=attenuated&items=10&ops=+ant", 4 * 79]]) {
     await open(`see?${link}`);
     const found = await page.locator(".cells i").count();
     assert(found === cells, `${link}: ${found} cells`);
@@ -192,13 +193,21 @@ for (const lang of ["en", "de"])
       if (i === 5) await until(() => document.querySelector("#answer .no"));
       if (i === 7) await until(() => document.querySelector("#answer .wrong"));
       if (i === 11) await until(() => document.querySelector("#answer .no"));
-      if (i === 13) await until(() => document.querySelectorAll("#cells .cells").length === 2);
+      if (i === 13) {
+        await until(() => document.querySelectorAll("#cells .cells").length === 2);
+        assert(!(await page.locator("#cells .cells.many").count()) && (await page.locator("#cells small").count()) === 70 + 138, "each cell of both layers has its number");
+      }
       if (i === 14) break;
       await page.keyboard.press(i % 2 ? "PageDown" : "ArrowRight"); // as a presenter's remote control does
       await until((before) => document.querySelector("#scene").textContent !== before, title);
     }
     assert(seen.size === 14 && page.url().includes("at=14"), page.url());
     await page.click("#back");
+    await turn(`tour?at=13&lang=${lang}`);
+    await page.click("#try");
+    await page.waitForSelector("#steps li:nth-child(21)");
+    assert((await page.locator(".cells i").count()) === 70 + 138, "the filter of the scene");
+    await turn(`tour?at=12&lang=${lang}`);
     await page.click("#try");
     await page.waitForSelector("#steps li:nth-child(21)");
     await open("see?lang=en");
@@ -283,6 +292,12 @@ await check("plan", async () => {
   assert((await ends()) === "blocked,classic,cuckoo,fuse,lower bound,ribbon", await ends());
   const looks = await page.$$eval("#chart polyline:not(.dim)", (all) => all.map((e) => e.getAttribute("stroke-dasharray")));
   assert(new Set(looks).size === 6 && (await page.locator("#chart polyline.dim").count()) === rows - 5, looks.join(" | "));
+  // The rates of a column have one unit.
+  for (const p of ["2", "3", "5"]) {
+    await open(`plan?p=${p}`);
+    const rates = (await page.$$eval("#rows td[data-label='False positives']", (all) => all.map((e) => e.textContent))).filter((r) => r !== "–");
+    assert(rates.length > 15 && new Set(rates.map((r) => r.endsWith(" %"))).size === 1, `10^-${p}: ${rates}`);
+  }
   await page.uncheck("[data-kind=fuse]");
   await page.check("[data-kind=xor]");
   assert((await ends()) === "blocked,classic,cuckoo,lower bound,ribbon,xor" && /show=[^&]*xor/.test(page.url()), page.url());
@@ -293,6 +308,8 @@ await check("measure", async () => {
   await open("measure?kind=blocked&items=2000&fpr=0.01");
   await until(() => document.querySelector("#status").textContent.startsWith("Done"));
   assert((await page.locator("#rates circle").count()) >= 30, "points");
+  const ticks = await page.$$eval("#rates text[text-anchor=end]", (all) => all.map((e) => parseFloat(e.textContent)));
+  assert(ticks.length === 5 && ticks.every((v, i) => Math.abs(v - i * ticks[1]) < 1e-9) && [1, 2, 2.5, 5].includes(Number((ticks[1] / 10 ** Math.floor(Math.log10(ticks[1]))).toFixed(6))), `round numbers: ${ticks}`);
   await picture("measure-light");
   await page.goto(`${url}#measure?kind=cuckoo&items=2000&fpr=0.01`);
   await until(() => document.querySelector("#status").textContent.startsWith("Full at"));
@@ -488,7 +505,7 @@ await check("no_complaint_on_the_console", async () => assert(!complaints.length
 if (env.package) {
   await check("package_in_page_and_worker", async () => {
     const other = await context.newPage();
-    other.setDefaultTimeout(60000);
+    other.setDefaultTimeout(PATIENCE);
     await other.goto(`${env.package}/tests/js_page.html`);
     for (const where of ["page", "worker"]) {
       const result = await other.evaluate((w) => window.run(w), where);

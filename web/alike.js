@@ -1,12 +1,10 @@
 /*
  * alike.js - Likeness and rings: two texts and their sketches; a Chord ring
  */
-const A = "the quick brown fox jumps over the lazy dog while the farmer sleeps in the warm afternoon sun";
-const B = "the quick brown fox jumps over the sleepy dog while the farmer works in the warm afternoon sun";
 const RING = "3 9 20 27 41 46 58";
 
 export function alike(page, root) {
-  const { t, escape } = page, state = Object.fromEntries(page.state), { c, check, take, told, withText, u8 } = page.lib.raw;
+  const { t, escape } = page, [A, B] = page.words.texts, state = Object.fromEntries(page.state), { c, check, take, told, withText, u8 } = page.lib.raw;
   root.innerHTML = `
     <p class="lead">${t("alikeLead")}</p>
     <div class="two"><label class="field">${t("textA")}<textarea id="a">${escape(state.a ?? A)}</textarea></label><label class="field">${t("textB")}<textarea id="b">${escape(state.b ?? B)}</textarea></label></div>

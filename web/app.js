@@ -46,7 +46,8 @@ page.bytes = (x) => {
   for (; x >= 1000 && unit < 4; unit++) x /= 1000;
   return `${page.number(x)} ${["B", "kB", "MB", "GB", "TB"][unit]}`;
 };
-page.rate = (p) => (!(p > 0) ? "–" : p >= 0.001 ? `${page.number(100 * p)} %` : p >= 1e-12 ? page.t("oneIn", page.number(1 / p)) : new Intl.NumberFormat(page.lang, { notation: "scientific", maximumFractionDigits: 1 }).format(p));
+page.inPercent = (p) => p >= 0.001;
+page.rate = (p, percent = page.inPercent(p)) => (!(p > 0) ? "–" : percent ? `${page.number(100 * p)} %` : p >= 1e-12 ? page.t("oneIn", page.number(1 / p)) : new Intl.NumberFormat(page.lang, { notation: "scientific", maximumFractionDigits: 1 }).format(p));
 page.say = (text, bad = false) => {
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);

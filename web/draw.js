@@ -4,16 +4,15 @@
 
 /** Cells of a filter as [{ width, values }], one entry per array of cells. */
 export function cellsOf(filter) {
-  const { params, bits: all } = filter.info({ quick: true });
-  return filter.cells().map((bytes, _, parts) => {
-    const room = 8 * bytes.length;
+  return filter.cells().map((bytes) => {
+    const room = 8 * bytes.length, { params, bits: all } = bytes.info;
     // Counters, counts and unpacked fingerprints have a width of their own; all else is shown as bits. The last
     // word of an array of bits may be longer than the filter.
     let n = room, width = 1;
     if (params.counters) [n, width] = [Number(params.counters), params.width];
     else if (params.bucket && params.semisort === "off") [n, width] = [params.buckets * params.bucket, params.fingerprint];
     else if (params.depth && params.width) [n, width] = [params.depth * params.width, Number(params.counter)];
-    else if (parts.length === 1 && params.bits >= all && ("k" in params || "k0" in params)) n = Number(params.bits);
+    else if (params.bits >= all && ("k" in params || "k0" in params)) n = Number(params.bits);
     if (!(n * width <= room && width <= 64)) [n, width] = [room, 1];
     const values = Array(n);
     for (let i = 0, at = 0; i < n; i++) {
@@ -51,6 +50,12 @@ export function cellsIn(page, parts, hits, numbered = NUMBERED) {
     const label = (parts.length > 1 ? page.t("layerN", i + 1) : "") + (part.width > 1 ? page.t("cellsN", page.count(part.values.length), part.width, page.count(used)) : page.t("bitsN", page.count(part.values.length), page.count(used)));
     return `<p class="note">${label}</p>${boxes(page, part, mine, label, numbered)}`;
   }).join("");
+}
+
+/** The end of an axis from 0 whose four steps are round numbers. */
+export function roundEnd(most) {
+  const step = most / 4, unit = 10 ** Math.floor(Math.log10(step));
+  return 4 * unit * [1, 2, 2.5, 5, 10].find((v) => v * unit >= step * 0.9999);
 }
 
 const HIGH = 300, TOP = 12, BOTTOM = 40;

@@ -1,7 +1,7 @@
 /*
  * measure.js - Measure: rate against theory, live, as a filter fills
  */
-import { chart } from "./draw.js";
+import { chart, roundEnd } from "./draw.js";
 import { Helper } from "./helper.js";
 
 export function measure(page, root) {
@@ -20,7 +20,7 @@ export function measure(page, root) {
   const draw = (points, items, fpr) => {
     const x = { from: 0, to: 2, label: t("share"), show: (v) => `${page.number(100 * v)} %` };
     const at = (name) => points.map((p) => [p.n / items, p[name]]);
-    const top = Math.min(1, Math.max(2.5 * fpr, ...points.map((p) => Math.max(p.rate, Number.isFinite(p.now) ? p.now : 0))) * 1.1);
+    const top = Math.min(1, roundEnd(1.1 * Math.max(2.5 * fpr, ...points.map((p) => Math.max(p.rate, Number.isFinite(p.now) ? p.now : 0)))));
     $("rates").innerHTML = chart({ label: t("measuring"), x, y: { from: 0, to: top, label: t("rate"), show: (v) => `${page.number(100 * v)} %` }, series: [{ points: [[0, fpr], [2, fpr]], colour: "currentColor", dash: true }, { points: at("now"), colour: "var(--main)" }, { points: at("rate"), colour: "var(--warm)", dots: true }] });
     $("fill").innerHTML = chart({ label: t("filled"), x, y: { from: 0, to: 1, label: "", show: (v) => `${page.number(100 * v)} %` }, series: [{ points: at("fill"), colour: "var(--main)" }, { points: at("known"), colour: "var(--good)", dash: true }] });
     const last = points.at(-1);

@@ -53,7 +53,9 @@ export function plan(page, root) {
       y: { from: 0, to: 60, label: t("bitsPerKey"), show: (v) => page.number(v) },
     });
     const size = (items) => (memory ? { items, bits: Math.round(b * items) } : { items, fpr: p });
-    const cell = (label, text) => `<td data-label="${escape(label)}">${text}</td>`;
+    // One unit in the column: that of the first kind.
+    const percent = page.inPercent(planned({ kind: page.kinds[0].kind, ...size(n) })?.fpr ?? p);
+    const cell = (label, text, more = "") => `<td data-label="${escape(label)}"${more}>${text}</td>`, wide = ' class="wide"';
     $("rows").innerHTML = page.kinds.map(({ kind, can }) => {
       const here = planned({ kind, ...size(n) }), i = compared.indexOf(kind);
       const cost = (items) => {
@@ -61,7 +63,7 @@ export function plan(page, root) {
         return other ? page.bytes(other.bytes) : "–";
       };
       const line = i < 0 ? "" : `<svg viewBox="0 0 28 8" width="28" height="8" aria-hidden="true"><line x1="0" x2="28" y1="4" y2="4" stroke="${LOOKS[i][0]}" stroke-width="3" stroke-dasharray="${LOOKS[i][1]}"/></svg>`;
-      return `<tr><th scope="row" class="text"><label class="inline"><input type="checkbox" data-kind="${kind}"${i < 0 ? (compared.length >= MOST ? " disabled" : "") : " checked"} title="${t("compared")}"> ${kind}</label> ${line}</th>${cell(t("bitsPerKey"), here ? page.number(here.bits_per_key) : "–")}${cell(t("rate"), here ? page.rate(here.fpr) : "–")}${cell(t("forN", page.number(n)), here ? page.bytes(here.bytes) : "–")}${cell(t("perMillion"), cost(1e6))}${cell(t("perBillion"), cost(1e9))}<td class="text" data-label="${t("can")}">${escape(can.map((word) => page.words.abilities[word] ?? word).join(", "))}</td></tr>`;
+      return `<tr><th scope="row" class="text"><label class="inline"><input type="checkbox" data-kind="${kind}"${i < 0 ? (compared.length >= MOST ? " disabled" : "") : " checked"} title="${t("compared")}"> ${kind}</label> ${line}</th>${cell(t("bitsPerKey"), here ? page.number(here.bits_per_key) : "–")}${cell(t("rate"), here ? page.rate(here.fpr, percent) : "–")}${cell(t("forN", page.number(n)), here ? page.bytes(here.bytes) : "–")}${cell(t("perMillion"), cost(1e6), wide)}${cell(t("perBillion"), cost(1e9), wide)}<td class="text" data-label="${t("can")}">${escape(can.map((word) => page.words.abilities[word] ?? word).join(", "))}</td></tr>`;
     }).join("");
     page.keep({ n: $("n").value, p: $("p").value, b: $("b").value, by: memory ? "memory" : "", show: compared.join() === USUAL.join() ? "" : compared.join(",") });
   }

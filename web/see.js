@@ -16,7 +16,7 @@ const EXAMPLES = [
   ["exCount", { ...BOARD, counting: 1, ops: "+2,+4,-2,?2,?4" }],
   ["exFalse", { kind: "classic", items: 4, fpr: 0.3, ops: "+ant,+bee,+cat,+dog,+eel,+fox,?ant,?gnu,?hen,?ibis,?jay,?koi,?lynx" }],
   ["exCuckoo", { kind: "cuckoo", items: 20, fpr: 0.05, ops: "+ant,+bee,+cat,-bee,?bee,?cat" }],
-  ["exScalable", { kind: "scalable", items: 3, fpr: 0.2, ops: "+ant,+bee,+cat,+dog,+eel,+fox,+gnu,+hen,?ant" }],
+  ["exScalable", { kind: "scalable", layer: "classic", items: 3, fpr: 0.2, ops: "+ant,+bee,+cat,+dog,+eel,+fox,+gnu,+hen,?ant" }],
   ["exCountMin", { kind: "counting", items: 6, fpr: 0.1, ops: "+the,+cat,+the,+hat,+the,-hat,?hat,?the" }],
 ];
 
@@ -59,11 +59,11 @@ export function see(page, root) {
   const $ = (id) => root.querySelector(`#${id}`);
 
   const typed = () => ({ items: page.typedCount($("items").value), fpr: page.typedRate($("fpr").value) });
-  const current = () => (toy ? { toy: 1, m: $("m").value, h: $("h").value, counting: $("counting").checked ? 1 : "", ops: writeSteps(ops) } : { kind: kind.kind, ...typed(), ops: writeSteps(ops) });
+  const current = () => (toy ? { toy: 1, m: $("m").value, h: $("h").value, counting: $("counting").checked ? 1 : "", ops: writeSteps(ops) } : { kind: kind.kind, layer: state.layer, ...typed(), ops: writeSteps(ops) });
   const keep = () => page.keep(current());
   const tell = () => {
     const steps = ops.slice(0, player.at);
-    return toy ? boardStory(page, { m: $("m").value, hashes: $("h").value, counting: $("counting").checked }, steps) : filterStory(page, { kind: kind.kind, ...typed() }, steps);
+    return toy ? boardStory(page, { m: $("m").value, hashes: $("h").value, counting: $("counting").checked }, steps) : filterStory(page, { kind: kind.kind, ...typed(), options: state.layer ? { layer: state.layer } : undefined }, steps);
   };
   const update = () => page.attempt(() => {
     const { parts, lit, keys, steps, footprint, adds = true, hash } = tell();

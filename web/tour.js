@@ -64,7 +64,7 @@ export function tour(page, root) {
     const { spec, steps, light } = all[at];
     const now = filterStory(page, spec, steps.slice(0, done));
     const lit = light === null ? [] : light ? cellsOfAbsent(spec, light) : now.lit;
-    $("cells").innerHTML = cellsIn(page, now.parts, lit, 64);
+    $("cells").innerHTML = cellsIn(page, now.parts, lit, innerWidth < 640 ? 64 : 160);
     $("answer").innerHTML = light === undefined ? (now.steps.at(-1)?.html ?? "") : "";
   }
   // The cells of a key, whether it was added or not.
@@ -109,7 +109,7 @@ export function tour(page, root) {
   $("full").hidden = !document.fullscreenEnabled;
   $("try").addEventListener("click", () => {
     const { spec, steps } = all[at];
-    page.go("see", { kind: spec.kind, items: spec.items, fpr: spec.fpr, ops: writeSteps(steps) });
+    page.go("see", { kind: spec.kind, layer: spec.options?.layer, items: spec.items, fpr: spec.fpr, ops: writeSteps(steps) });
   });
   document.addEventListener("keydown", keys);
   show();

@@ -124,8 +124,8 @@ export interface Filter {
   info(how?: { quick?: boolean }): Info;
   /** The bytes of its .bly file. */
   toBytes(how?: { coded?: boolean; compact?: boolean }): Uint8Array;
-  /** A copy of its cells, or of those of each layer. */
-  cells(): Uint8Array[];
+  /** A copy of its cells, or of those of each layer; `info` describes the filter or the layer, without reading its contents. */
+  cells(): (Uint8Array & { info: Info })[];
   readonly kind: string;
   /** Bytes of memory. */
   readonly byteLength: number;

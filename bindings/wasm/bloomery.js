@@ -264,6 +264,8 @@ export function instantiate(module) {
     };
     return value()[1];
   }
+  /* What a filter, or a layer of one, says of itself; `whole`: by its contents, too. */
+  const facts = (at, whole) => (check(c.info(at, whole)), told());
 
   /* Options as the module reads them (wanted.c). */
   function wanted(options, prefix = "") {
@@ -663,8 +665,7 @@ export function instantiate(module) {
     }
     /** What it knows of itself, by the names of `bloomery info --json`; `quick` without reading its contents. */
     info({ quick = false } = {}) {
-      check(c.info(this.#c, quick ? 0 : 1));
-      return told();
+      return facts(this.#c, quick ? 0 : 1);
     }
     get kind() {
       return this.info({ quick: true }).kind;
@@ -672,12 +673,12 @@ export function instantiate(module) {
     get byteLength() {
       return this.info({ quick: true }).bytes;
     }
-    /** Its cells, copied: an array for the filter, or one for each of its layers. */
+    /** Its cells, copied: an array for the filter, or one for each of its layers, with the info() of what it belongs to. */
     cells() {
       const f = this.#c, parts = [];
       const copy = (at) => {
         const from = c.cells(at) >>> 0, n = c.cell_bytes(at);
-        if (n) parts.push(u8().slice(from, from + n));
+        if (n) parts.push(Object.assign(u8().slice(from, from + n), { info: facts(at, 0) }));
         for (let i = 0, inner; (inner = c.layer(at, i)); i++) copy(inner);
       };
       copy(f);
