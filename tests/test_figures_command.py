@@ -137,15 +137,15 @@ def explained(ok, *argv):
 
 
 def test_increments(ok):
-    """The seminar paper's figure 8: 20 - 14 = 6 is no sum of 8, 12, 14, 15."""
+    """The seminar paper's figure 8: 20 - 14 = 6 is not a sum of 8, 12, 14, 15."""
     cell = ["--m", "10", "--hash", "5", "--as", "increments"]
     one, two, asked = explained(ok, *cell, "--add", "4,5", "--has", "2")
     assert one["cells"][5] == 8 and two["cells"][5] == 8 + 12
     assert not asked["maybe"]
-    assert asked["result"] == "no: 20 - 14 = 6 is no sum of 8, 12, 14 and 15"
+    assert asked["result"] == "no: 20 - 14 = 6 is not a sum of 8, 12, 14 and 15"
     *_, gone, left = explained(ok, *cell, "--add", "4,5", "--remove", "4",
                                "--has", "4,5")
-    assert gone["result"] == "no: 12 - 8 = 4 is no sum of 8, 12, 14 and 15"
+    assert gone["result"] == "no: 12 - 8 = 4 is not a sum of 8, 12, 14 and 15"
     assert left["maybe"] and not left["false_positive"]
 
 

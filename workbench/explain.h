@@ -37,7 +37,7 @@ struct explain_step {
     bool there;       /* the key was in the set before the step */
     bool undone;      /* a key for which there was no room */
     char label[40];   /* "add 4" */
-    char result[120]; /* "no: 20 - 14 = 6 is no sum of 8, 12, 14 and 15" */
+    char result[120]; /* "no: 20 - 14 = 6 is not a sum of 8, 12, 14 and 15" */
     unsigned *cells;  /* after it; EXPLAIN_MAX_CELLS */
     size_t *touched;  /* cells that were looked at */
     size_t ntouched;

@@ -144,7 +144,7 @@ static bool act_increments(struct explain *e, struct explain_step *s)
         denied = true;
         s->maybe = false;
         if (s->op == EXPLAIN_HAS && cell >= by)
-            explain_says(s, "no: %u - %u = %u is no sum of 8, 12, 14 and 15",
+            explain_says(s, "no: %u - %u = %u is not a sum of 8, 12, 14 and 15",
                          cell, by, cell - by);
         else if (s->op == EXPLAIN_HAS && cell)
             explain_says(s, "no: %u is less than %u", cell, by);
