@@ -168,10 +168,39 @@ static void damage_is_found(void **state)
     bly_sorted_free(s);
 }
 
+/* Many integers in one slot and none in others, and long gaps; asked together
+ * and one by one. */
+static void integers_that_crowd(void **state)
+{
+    (void)state;
+    enum { N = 3000, ASKED = 1000 };
+    static uint64_t values[N], asked[ASKED];
+    for (unsigned width = 16; width <= 64; width += 12) {
+        for (size_t i = 0; i < N; i++)
+            values[i] = i < 200    ? bly_mix64(i) & mask(width)
+                        : i < 1500 ? i
+                                   : mask(width) - 3 * i;
+        assert_set(values, N, width);
+        bly_sorted *s;
+        uint64_t together[BLY_BITMAP_WORDS(ASKED)];
+        assert_ok(bly_sorted_new(values, N, width, NULL, NULL, &s));
+        for (size_t i = 0; i < ASKED; i++)
+            asked[i] = i % 3   ? values[i * 7 % N] + i % 2
+                       : i % 2 ? bly_mix64(i) /* mostly too large */
+                               : i;
+        bly_sorted_has(s, asked, ASKED, together);
+        for (size_t i = 0; i < ASKED; i++)
+            assert_int_equal(together[i / 64] >> i % 64 & 1,
+                             has_one(s, asked[i]));
+        bly_sorted_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_of_every_width),
+        cmocka_unit_test(integers_that_crowd),
         cmocka_unit_test(a_million_prefixes),
         cmocka_unit_test(wrong_arguments_change_nothing),
         cmocka_unit_test(damage_is_found),

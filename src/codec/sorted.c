@@ -9,8 +9,11 @@
  * 12 and a gap takes 13.6 bits, where log2 C(M, n)/n = 13.5 is the least that
  * any form takes.
  *
- * Asking needs a place to begin reading: every 64th integer has one, 16 bytes,
- * found by bisection. These are made when a set is made or loaded, from a walk
+ * Asking needs a place to begin reading: every 32nd integer has one, 16 bytes.
+ * The upper bits of an integer are the number of a slot, 4 bytes, which says
+ * where its places begin; there are about as many slots as places, so that one
+ * or two are compared. (Only in a set whose integers crowd together is that a
+ * search.) Slots and places are made when a set is made or loaded, from a walk
  * over the whole stream that also checks it, and are not in the file:
  *
  *     0   "blysor" 0 1
@@ -33,7 +36,7 @@
 
 #define SORTED_HEAD 32
 #define SORTED_SUM sizeof(uint64_t)
-#define SORTED_STEP 64 /* integers from one place to the next */
+#define SORTED_STEP 32 /* integers from one place to the next */
 
 static const unsigned char sorted_magic[8] = { 'b', 'l', 'y', 's',
                                                'o', 'r', 0,   1 };
@@ -52,6 +55,8 @@ struct bly_sorted {
     unsigned char *image; /* behind this struct, places behind it */
     sorted_place *places;
     size_t nplaces;
+    uint32_t *slots; /* behind the places: how many begin below each slot */
+    unsigned shift;  /* of an integer, to the number of its slot */
     const unsigned char *stream;
     size_t nstream;
 };
@@ -66,28 +71,43 @@ static size_t places_for(uint64_t n)
     return (size_t)((n + SORTED_STEP - 1) / SORTED_STEP);
 }
 
-/* The image is kept at a multiple of eight bytes, and places behind it. */
-static size_t sorted_bytes(size_t nimage, size_t nplaces)
+/* Bits of the number of a slot. */
+static unsigned slot_bits(size_t nplaces, unsigned width)
+{
+    const unsigned bits = nplaces ? 63 - (unsigned)__builtin_clzll(nplaces) : 0;
+    return bits < width ? bits : width;
+}
+
+/* The image is kept at a multiple of eight bytes, and places and slots behind
+ * it. */
+static size_t sorted_bytes(size_t nimage, size_t nplaces, unsigned width)
 {
     return sizeof(bly_sorted) + (nimage + 7) / 8 * 8 +
-           nplaces * sizeof(sorted_place);
+           nplaces * sizeof(sorted_place) +
+           (((size_t)1 << slot_bits(nplaces, width)) + 1) * sizeof(uint32_t);
 }
 
 static bly_status sorted_make(const bly_mem *mem, size_t nimage, uint64_t n,
-                              bly_sorted **out)
+                              unsigned width, bly_sorted **out)
 {
     if (!mem)
         mem = &bly_mem_system;
     const size_t nplaces = places_for(n);
-    bly_sorted *const s = bly_mem_zalloc(mem, sorted_bytes(nimage, nplaces));
+    if (nplaces >= UINT32_MAX)
+        return bly_fail(BLY_ERANGE, "a sorted set of more than 2^37 integers");
+    bly_sorted *const s =
+        bly_mem_zalloc(mem, sorted_bytes(nimage, nplaces, width));
     if (!s)
         return bly_fail(BLY_ENOMEM, "out of memory");
     s->mem = *mem;
     s->n = n;
+    s->width = width;
     s->nimage = nimage;
     s->nplaces = nplaces;
+    s->shift = width - slot_bits(nplaces, width);
     s->image = (unsigned char *)(s + 1);
     s->places = (sorted_place *)(void *)(s->image + (nimage + 7) / 8 * 8);
+    s->slots = (uint32_t *)(void *)(s->places + nplaces);
     *out = s;
     return BLY_OK;
 }
@@ -97,7 +117,7 @@ void bly_sorted_free(bly_sorted *s)
     if (!s)
         return;
     const bly_mem mem = s->mem;
-    bly_mem_release(&mem, s, sorted_bytes(s->nimage, s->nplaces));
+    bly_mem_release(&mem, s, sorted_bytes(s->nimage, s->nplaces, s->width));
 }
 
 /* Read the stream from end to end, and keep a place every now and then. False
@@ -120,6 +140,23 @@ static bool sorted_walk(bly_sorted *s)
         next += gap + 1;
     }
     return source_ends(&from) && (from.at + 7) / 8 == s->nstream;
+}
+
+/* The number of a slot. A shift by 64 is none: then there is one slot. */
+static size_t sorted_slot(const bly_sorted *s, uint64_t value)
+{
+    return s->shift < 64 ? (size_t)(value >> s->shift) : 0;
+}
+
+/* Slot i: how many places begin below it. */
+static void sorted_index(bly_sorted *s)
+{
+    size_t slot = 0;
+    for (size_t i = 0; i < s->nplaces; i++)
+        for (; slot <= sorted_slot(s, s->places[i].least); slot++)
+            s->slots[slot] = (uint32_t)i;
+    for (; slot <= (size_t)1 << slot_bits(s->nplaces, s->width); slot++)
+        s->slots[slot] = (uint32_t)s->nplaces;
 }
 
 /* ------------------------------------------------------------------- making */
@@ -172,11 +209,10 @@ bly_status bly_sorted_new(uint64_t *values, size_t n, unsigned width,
     const unsigned b = sorted_parameter(values, n, width, &nbits);
     const size_t nstream = (size_t)((nbits + 7) / 8);
     bly_sorted *s;
-    const bly_status st =
-        sorted_make(mem, SORTED_HEAD + nnote + nstream + SORTED_SUM, n, &s);
+    const bly_status st = sorted_make(
+        mem, SORTED_HEAD + nnote + nstream + SORTED_SUM, n, width, &s);
     if (st)
         return st;
-    s->width = width;
     s->b = b;
     s->nstream = nstream;
     s->stream = s->image + SORTED_HEAD + nnote;
@@ -196,6 +232,7 @@ bly_status bly_sorted_new(uint64_t *values, size_t n, unsigned width,
     bly_store64(s->image + s->nimage - SORTED_SUM,
                 bly_checksum(s->image, s->nimage - SORTED_SUM));
     (void)sorted_walk(s); /* for the places */
+    sorted_index(s);
     *out = s;
     return BLY_OK;
 }
@@ -223,11 +260,10 @@ bly_status bly_sorted_load(const void *bytes, size_t nbytes, const bly_mem *mem,
     if (bly_load64(at + body) != bly_checksum(at, body))
         return bly_fail(BLY_EFORMAT, "a damaged sorted set: its checksum");
     bly_sorted *s;
-    const bly_status st = sorted_make(mem, nbytes, n, &s);
+    const bly_status st = sorted_make(mem, nbytes, n, at[24], &s);
     if (st)
         return st;
     memcpy(s->image, bytes, nbytes);
-    s->width = s->image[24];
     s->b = s->image[25];
     s->stream = s->image + SORTED_HEAD + nnote;
     s->nstream = (size_t)nstream;
@@ -235,6 +271,7 @@ bly_status bly_sorted_load(const void *bytes, size_t nbytes, const bly_mem *mem,
         bly_sorted_free(s);
         return bly_fail(BLY_EFORMAT, "a damaged sorted set: its integers");
     }
+    sorted_index(s);
     *out = s;
     return BLY_OK;
 }
@@ -251,10 +288,11 @@ void bly_sorted_write(const bly_sorted *s, void *bytes)
 
 /* ------------------------------------------------------------------- asking */
 
-static bool sorted_find(const bly_sorted *s, uint64_t value)
+/* How many places begin at or below the value, which is in range. */
+static size_t sorted_before(const bly_sorted *s, uint64_t value)
 {
-    /* The last place whose integers begin at or below the value. */
-    size_t low = 0, high = s->nplaces;
+    const size_t slot = sorted_slot(s, value);
+    size_t low = s->slots[slot], high = s->slots[slot + 1];
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (s->places[middle].least <= value)
@@ -262,25 +300,68 @@ static bool sorted_find(const bly_sorted *s, uint64_t value)
         else
             high = middle;
     }
-    if (!low || value > largest(s->width))
+    return low;
+}
+
+/* Is the value one of the integers from the last place before it on? The stream
+ * was read from end to end when s was made, so here it is taken to be right: it
+ * is followed by the checksum, and a word may be loaded from any of its
+ * bytes. */
+static bool sorted_find(const bly_sorted *s, uint64_t value, size_t before)
+{
+    if (!before)
         return false;
-    const sorted_place at = s->places[low - 1];
+    const sorted_place *const place = &s->places[before - 1];
+    const uint64_t left = s->n - (before - 1) * (uint64_t)SORTED_STEP;
+    const unsigned b = s->b;
+    const uint64_t low = b ? UINT64_MAX >> (64 - b) : 0;
     bit_source from = { .bytes = s->stream,
                         .n = s->nstream,
-                        .at = at.bit,
+                        .at = place->bit,
                         .end = 8 * (uint64_t)s->nstream };
-    const uint64_t left = s->n - (low - 1) * (uint64_t)SORTED_STEP;
-    uint64_t next = at.least;
+    uint64_t wanted = value - place->least; /* this gap is the one */
     for (uint64_t i = 0; i < left && i < SORTED_STEP; i++) {
+        const uint64_t bits =
+            bly_load64(from.bytes + from.at / 8) >> from.at % 8;
+        const unsigned zeros = bits ? (unsigned)__builtin_ctzll(bits) : 64;
         uint64_t gap;
-        /* A gap past the value means that it is not there. */
-        if (!source_gap(&from, value - next, s->b, &gap))
-            return false;
-        if (gap == value - next)
-            return true;
-        next += gap + 1;
+        if (zeros + 1 + b <= 57) { /* all in this word */
+            gap = (uint64_t)zeros << b | (bits >> zeros >> 1 & low);
+            from.at += zeros + 1 + b;
+        } else if (!source_gap(&from, wanted, b, &gap)) {
+            return false; /* past the value */
+        }
+        if (gap >= wanted)
+            return gap == wanted;
+        wanted -= gap + 1;
     }
     return false;
+}
+
+/* One question waits for memory three times: for a slot, a place and the
+ * stream. Several wait together. */
+#define SORTED_TOGETHER 32
+
+static uint64_t sorted_some(const bly_sorted *s, const uint64_t *values,
+                            size_t n)
+{
+    const uint64_t most = largest(s->width);
+    size_t before[SORTED_TOGETHER];
+    uint64_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        if (values[i] <= most)
+            __builtin_prefetch(&s->slots[sorted_slot(s, values[i])]);
+    for (size_t i = 0; i < n; i++)
+        if (values[i] <= most)
+            __builtin_prefetch(&s->places[s->slots[sorted_slot(s, values[i])]]);
+    for (size_t i = 0; i < n; i++) {
+        before[i] = values[i] <= most ? sorted_before(s, values[i]) : 0;
+        if (before[i])
+            __builtin_prefetch(s->stream + s->places[before[i] - 1].bit / 8);
+    }
+    for (size_t i = 0; i < n; i++)
+        found |= (uint64_t)sorted_find(s, values[i], before[i]) << i;
+    return found;
 }
 
 void bly_sorted_has(const bly_sorted *s, const uint64_t *values, size_t n,
@@ -288,8 +369,10 @@ void bly_sorted_has(const bly_sorted *s, const uint64_t *values, size_t n,
 {
     for (size_t w = 0; w < BLY_BITMAP_WORDS(n); w++)
         present[w] = 0;
-    for (size_t i = 0; i < n; i++)
-        present[i / 64] |= (uint64_t)sorted_find(s, values[i]) << i % 64;
+    for (size_t i = 0; i < n; i += SORTED_TOGETHER) {
+        const size_t some = n - i < SORTED_TOGETHER ? n - i : SORTED_TOGETHER;
+        present[i / 64] |= sorted_some(s, values + i, some) << i % 64;
+    }
 }
 
 uint64_t bly_sorted_items(const bly_sorted *s)
