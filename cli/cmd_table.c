@@ -59,7 +59,39 @@ static const struct opt table_verify_options[] = {
     { 0 },
 };
 
+static const struct opt table_scan_options[] = {
+    { "from", 0, OPT_TEXT, &table_args.from, "KEY",
+      "begin with this key, or the next one that is there" },
+    { "to", 0, OPT_TEXT, &table_args.to, "KEY", "end in front of this key" },
+    { "prefix", 0, OPT_TEXT, &table_args.prefix, "TEXT",
+      "keys that begin with this" },
+    { "limit", 0, OPT_POSITIVE, &table_args.limit, "N", "N keys at most" },
+    FLAG("hex", 0, table_args.hex, "print values as hexadecimal digits"),
+    NULL_OPTION(table_args.keys.nul, "lines"),
+    QUIET_OPTION("print nothing but keys, values and errors"),
+    JSON_OPTION(table_args),
+    { 0 },
+};
+
+static const struct opt table_compact_options[] = {
+    { "newest", 0, OPT_POSITIVE, &table_args.newest, "N",
+      "make one of the newest N tables; of all if not given" },
+    { "fpr", 'p', OPT_RATE, &table_args.sizing.fpr, "P",
+      "rate of false positives of the filter; that of the largest table if not "
+      "given" },
+    { "kind", 'k', OPT_TEXT, &table_args.sizing.kind, "KIND",
+      "kind of filter; that of the largest table if not given" },
+    { "option", 'O', OPT_LIST, &table_args.sizing.options, "NAME=VALUE",
+      "an option of the kind; may be repeated" },
+    WAIT_OPTION,
+    QUIET_OPTION("print nothing but errors"),
+    JSON_OPTION(table_args),
+    { 0 },
+};
+
 RUNS(table_build, table_args)
+RUNS(table_scan, table_args)
+RUNS(table_compact, table_args)
 RUNS(table_get, table_args)
 RUNS(table_stat, table_args)
 RUNS(table_verify, table_args)
@@ -95,6 +127,30 @@ static const struct verb table_verbs[] = {
       .options = table_get_options,
       .reports = REPORTS({ "", table_answer_fields, LINES }),
       .run = run_table_get },
+    { .name = "scan",
+      .operands = "DIR",
+      .summary = "print keys and values in order, all or a range of them",
+      .about = "scan prints KEY, a tab, VALUE for every key that has a value, "
+               "in the order of the keys as bytes, each with its newest value; "
+               "--from, --to and --prefix choose a range, of which only the "
+               "blocks are read. The exit status is 0 if there was any, 1 if "
+               "none, 2 after an error.",
+      .options = table_scan_options,
+      .reports = REPORTS({ "", table_pair_fields, LINES }),
+      .run = run_table_scan },
+    { .name = "compact",
+      .operands = "DIR",
+      .summary = "make one table of several",
+      .about =
+          "compact writes a table with the newest record of each key, which "
+          "becomes the newest of the folder, and removes those that it was "
+          "made of, the oldest first. Deleted keys are left out unless an "
+          "older table that stays has a value for them. Readers go on, and the "
+          "answers are the same at every moment, after a power cut too; other "
+          "processes that want to add tables wait.",
+      .options = table_compact_options,
+      .reports = REPORTS({ "", table_compacted_fields, ONE }),
+      .run = run_table_compact },
     { .name = "stat",
       .operands = "DIR...",
       .summary = "what tables are, without reading their blocks",
@@ -120,6 +176,8 @@ static const struct example table_examples[] = {
     { "bloomery table build -o db/ changed.tsv",
       "and what was changed since, on top of it" },
     { "bloomery table get --stat db alice bob", "the newest values" },
+    { "bloomery table scan --prefix user: db", "keys in order, with values" },
+    { "bloomery table compact db", "one table of all, without what is hidden" },
     { "bloomery table verify db", "compare everything with its checksums" },
     { 0 },
 };

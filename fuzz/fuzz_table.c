@@ -77,6 +77,25 @@ static void ask(struct table *t, bly_bytes key, bool has)
     }
 }
 
+/* All records, one after the other; a sound table has as many as it says. */
+static void read_through(struct table *t, bool right)
+{
+    char why[TABLE_WHY];
+    struct table_reader r;
+    uint64_t n = 0;
+    enum table_found found;
+    table_from(&r, t, (bly_bytes){ "", 0 });
+    while ((found = table_next(&r, why)) == TABLE_VALUE ||
+           found == TABLE_DELETED) {
+        assert(
+            !r.value.len ||
+            ((const unsigned char *)r.value.ptr >= t->at &&
+             (const unsigned char *)r.value.ptr + r.value.len <= t->at + t->n));
+        n++;
+    }
+    assert(!right || (found == TABLE_ABSENT && n == t->records));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     unsigned char *const copy = malloc(size ? size : 1);
@@ -93,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const bool right = table_check(&t, why);
         ask(&t, (bly_bytes){ "alice", 5 }, false);
         ask(&t, (bly_bytes){ "", 0 }, false);
+        read_through(&t, right);
         if (t.nblocks) {
             ask(&t, t.first, right);
             ask(&t, t.last, right);

@@ -79,6 +79,8 @@ WRITES = [
     writing("sync push -q -t 1 texts out", "out/1", "out/2"),
     writing("table build -q -o new.blt ages.tsv", "new.blt"),
     writing("table build -q -o db older.tsv", "db/00000002.blt"),
+    writing("table compact -q two", "two/00000001.blt", "two/00000002.blt",
+            "two/00000003.blt"),
     writing("distinct -q -t 1 a.txt -o new.bly", "new.bly"),
     writing("distinct -q -t 1 --into count.bly b.txt", "count.bly"),
     writing("distinct -q -t 1 --into made.bly a.txt", work=("made.bly",)),
@@ -196,6 +198,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     ("sync -q a.txt b.txt", (), 1),
     "isect -c -t 1 a.txt b.txt",
     "table get db -f names.txt",
+    "table scan --prefix name-7 db",
     "table stat db",
     "table verify db",
     "distinct --each a.txt b.txt",
@@ -296,6 +299,8 @@ traffic gen --count 100 --flows 5 -o old.pcap
 traffic block --seed 5 -n 100 -o ips.bly ips.txt
 traffic digest -q --seed 1 -o r1.dig old.pcap
 table build -q -o db/ ages.tsv
+table build -q -o two/ ages.tsv
+table build -q -o two/ older.tsv
 delta -o ab.bld a.bly b.bly
 raw -o b.bits b.bly
 digest build list-old.txt -o old.digest

@@ -186,6 +186,26 @@ def test_going_on_after_a_power_cut(place, recipe):
           f"states, {refused} times refused")
 
 
+def test_compacted_tables_answer_as_before(place):
+    """Each file may be the old one or the new one; all of them together must
+    have every key with its newest value."""
+    recipe = next(r for r in WRITES if r.line.startswith("table compact"))
+    run = Traced(place, recipe)
+    right = plainly("table", "scan", run.base / "two").out
+    assert right.count("\n") > 1000
+    states = {tuple(sorted((p, v) for p, v in state.items()
+                           if p.startswith("two/") and p.endswith(".blt")))
+              for _, state in run.disk().states(seed=4, sample=SAMPLE)}
+    assert len(states) >= 3
+    for state in states:
+        folder = recipes.fresh(run.base, place.at / "cut", recipe) / "two"
+        for path in folder.iterdir():
+            path.unlink()
+        for path, data in state:
+            (folder.parent / path).write_bytes(data)
+        assert plainly("table", "scan", folder).out == right
+
+
 def test_records_of_another_run_are_cut_off(place):
     """A new head may be on disk before the old records are gone from it."""
     folder = place.fresh(recipes.WRITES[0])

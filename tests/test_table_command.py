@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+import threading
 
 import pytest
 from conftest import PATIENCE, PROGRAM
@@ -159,3 +160,108 @@ def test_two_that_add_at_once(ok):
     assert sorted(os.listdir(ok.path / "db")) == [
         f"{i:08d}.blt" for i in range(1, 7)]
     assert len(ok("table", "get", "db", *(f"k{i}" for i in range(6))).lines) == 6
+
+
+# ------------------------------------------------------------ scan and compact
+
+def put(ok, lines, *more):
+    ok("table", "build", "-q", "-o", "db/", *more, stdin="".join(f"{line}\n" for line in lines))
+
+
+def scan(ok, *more):
+    return ok("table", "scan", "db", *more).out
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scan_and_compact_are_a_dictionary(ok, bly, seed):
+    """Random tables; after each, ranges of the whole, and now and then a compaction of some of them."""
+    draw, truth = random.Random(seed), {}
+    keys = [f"{draw.choice('abc')}{draw.randrange(400)}" for _ in range(300)]
+    for table in range(12):
+        lines = []
+        for key in draw.sample(keys, draw.randrange(1, 200)):
+            if draw.random() < 0.3:
+                lines.append(key)
+                truth.pop(key, None)
+            else:
+                lines.append(f"{key}\t{table}")
+                truth[key] = str(table)
+        put(ok, lines)
+        if draw.random() < 0.4:
+            ok("table", "compact", "-q", "db", *draw.choice([(), ("--newest", 2), ("--newest", 3)]))
+            ok("table", "verify", "-q", "db")
+        low, high = sorted(draw.sample(keys, 2))
+        for argv, inside in (((), lambda k: True), (("--from", low), lambda k: k >= low), (("--to", high), lambda k: k < high),
+                             (("--from", low, "--to", high), lambda k: low <= k < high), (("--prefix", "b1"), lambda k: k.startswith("b1"))):
+            expected = "".join(f"{k}\t{v}\n" for k, v in sorted(truth.items()) if inside(k))
+            result = bly("table", "scan", "db", *argv)
+            assert (result.out, result.status) == (expected, 0 if expected else 1), argv
+    gone = ok("table", "compact", "--json", "db").json if len(list((ok.path / "db").iterdir())) > 1 else None
+    assert gone is None or (gone["records"], gone["deleted"]) == (len(truth), 0)
+    assert scan(ok, "--limit", "3") == "".join(f"{k}\t{v}\n" for k, v in sorted(truth.items())[:3])
+
+
+def test_a_tombstone_stays_while_it_hides_something(ok):
+    put(ok, ["a\told", "b\told"])
+    put(ok, ["a", "nosuch"])
+    put(ok, ["c\tnew"])
+    told = ok("table", "compact", "--newest", 2, "--json", "db").json
+    assert (told["records"], told["deleted"], told["dropped"], told["hidden"]) == (2, 1, 1, 0)
+    assert scan(ok) == "b\told\nc\tnew\n"
+    told = ok("table", "compact", "--json", "db").json
+    assert (told["records"], told["deleted"], told["dropped"], told["hidden"]) == (2, 0, 1, 1)
+    assert [p.name for p in (ok.path / "db").iterdir()] == ["00000005.blt"]
+    assert "nothing to do" in ok("table", "compact", "db").err
+
+
+def test_the_filter_of_the_largest(ok):
+    put(ok, [f"{i}\tx" for i in range(3000)], "--kind", "fuse", "--fpr", "0.01%")
+    put(ok, ["7\ty"])
+    before = ok("table", "stat", "--json", "db").lines
+    rate = [json.loads(line)["filter_bytes"] for line in before]
+    ok("table", "compact", "-q", "db")
+    assert abs(ok("table", "stat", "--json", "db").json["filter_bytes"] - max(rate)) < 200
+
+
+def test_compacting_beside_readers(ok, bly):
+    """Readers of a folder that grows and is compacted all the time never miss a key, and never see one that is deleted."""
+    put(ok, [f"k{i}\t0" for i in range(500)] + ["gone\tx"])
+    put(ok, ["gone"])
+    stop, wrong = threading.Event(), []
+
+    def reads():
+        while not stop.is_set():
+            result = bly("table", "get", "db", "k7", "k499", "gone")
+            if result.status or {line.partition("\t")[0] for line in result.lines} != {"k7", "k499"}:
+                wrong.append((result.out, result.err))
+
+    readers = [threading.Thread(target=reads) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for i in range(25):
+        put(ok, [f"k{i}\t{i}", "k7\tx"])
+        ok("table", "compact", "-q", "db")
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong, wrong[0]
+
+
+def test_a_damaged_table_is_not_compacted(ok, bly, trouble):
+    put(ok, [f"{i}\tx" for i in range(3000)])
+    put(ok, ["7"])
+    path = ok.path / "db" / "00000001.blt"
+    data = bytearray(path.read_bytes())
+    data[5000] ^= 1
+    path.write_bytes(data)
+    trouble("table", "compact", "db", says="damaged")
+    scanned = bly("table", "scan", "db")
+    assert scanned.status == 2 and "damaged" in scanned.err
+    assert sorted(p.name for p in path.parent.iterdir()) == ["00000001.blt", "00000002.blt"]
+
+
+def test_compacting_what_is_named_otherwise(ok, trouble):
+    put(ok, ["a\tb"])
+    (ok.path / "db" / "00000001.blt").rename(ok.path / "db" / "main.blt")
+    trouble("table", "compact", "db", says="8 digits")
+    trouble("table", "scan", "db", "--prefix", "a", "--from", "b", says="--prefix")

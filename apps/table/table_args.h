@@ -13,6 +13,9 @@ struct table_args {
     struct keys keys;
     struct sizing sizing;
     const char *delimiter;
+    const char *from, *to, *prefix; /* scan: NULL: all keys */
+    uint64_t limit;                 /* scan: 0: no limit */
+    uint64_t newest;                /* compact: 0: all tables */
     bool hex;  /* values are hexadecimal digits outside of the table */
     bool stat; /* say what lookups cost */
     bool json;
@@ -35,9 +38,26 @@ struct table_answer {
 };
 extern const struct field table_answer_fields[];
 
+struct table_pair {
+    bly_bytes key, value;
+};
+extern const struct field table_pair_fields[];
+
+struct table_compacted {
+    const char *table;
+    uint64_t merged, records, deleted, hidden, dropped;
+};
+extern const struct field table_compacted_fields[];
+
+/* What a filter of keys has to be: of a kind that misses none, 1 % if nothing
+ * was said. False, with the reason printed. */
+bool table_spec_fits(const struct table_args *args, bly_spec *spec);
+
 int table_build(const struct table_args *args, const struct list *operands);
 int table_get(const struct table_args *args, const struct list *operands);
 int table_stat(const struct table_args *args, const struct list *operands);
 int table_verify(const struct table_args *args, const struct list *operands);
+int table_scan(const struct table_args *args, const struct list *operands);
+int table_compact(const struct table_args *args, const struct list *operands);
 
 #endif

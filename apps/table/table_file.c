@@ -1,5 +1,5 @@
 /*
- * table_file.c - an immutable sorted table in a file, with a filter
+ * table_file.c - a sorted table is opened, asked, read through and checked
  *
  * A lookup compares the key with the first and the last one, asks the filter,
  * and only then searches the index for the one block that can have it and reads
@@ -16,184 +16,28 @@
 #include "base/byte_order.h"
 #include "io/varint.h"
 
-#define BLOCK_BYTES ((size_t)4096)
-#define SUM_BYTES 8
-
-static const bly_hasher table_hasher = { .id = BLY_HASH_XXH3 };
-
-static uint64_t sum_of(const void *bytes, size_t n)
+uint64_t table_sum(const void *bytes, size_t n)
 {
-    return bly_hash(&table_hasher, n ? bytes : "", n);
+    static const bly_hasher hasher = { .id = BLY_HASH_XXH3 };
+    return bly_hash(&hasher, n ? bytes : "", n);
 }
 
-static bool table_fail(char *why, const char *text)
+bool table_fail(char *why, const char *text)
 {
     snprintf(why, TABLE_WHY, "%s", text);
     return false;
 }
 
-static int order_of(bly_bytes a, bly_bytes b)
+int table_order(bly_bytes a, bly_bytes b)
 {
     const size_t n = a.len < b.len ? a.len : b.len;
     const int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
     return order ? order : a.len < b.len ? -1 : a.len > b.len;
 }
 
-/* ------------------------------------------------------------------ writing */
-
-struct writing {
-    bly_put *put;
-    void *ctx;
-    uint64_t done; /* bytes put */
-    struct block block, index;
-    uint64_t nblocks;
-    bool failed;
-};
-
-static bool put_bytes(void *ctx, const void *bytes, size_t n)
-{
-    struct writing *const w = ctx;
-    w->done += n;
-    w->failed = w->failed || !w->put(w->ctx, bytes, n);
-    return !w->failed;
-}
-
-static bool end_block(struct writing *w)
-{
-    unsigned char sum[SUM_BYTES];
-    put_le(sum, sum_of(w->block.at, w->block.len), SUM_BYTES);
-    const bool ok = varint_put(&w->index, w->block.len) &&
-                    put_bytes(w, w->block.at, w->block.len) &&
-                    put_bytes(w, sum, SUM_BYTES);
-    w->block.len = 0;
-    w->nblocks++;
-    return ok;
-}
-
-/* A record behind the one of `before`, which is NULL in front of a block. */
-static bool put_record(struct writing *w, const struct table_entry *before,
-                       const struct table_entry *e)
-{
-    const char *const key = e->key.ptr;
-    size_t shared = 0;
-    while (before && shared < e->key.len && shared < before->key.len &&
-           key[shared] == ((const char *)before->key.ptr)[shared])
-        shared++;
-    if (!before && !(varint_put(&w->index, e->key.len) &&
-                     block_put(&w->index, key, e->key.len)))
-        return false;
-    return varint_put(&w->block, shared) &&
-           varint_put(&w->block, e->key.len - shared) &&
-           varint_put(&w->block, e->deleted ? 0 : (uint64_t)e->value.len + 1) &&
-           block_put(&w->block, key + shared, e->key.len - shared) &&
-           (e->deleted || block_put(&w->block, e->value.ptr, e->value.len));
-}
-
-static bool put_blocks(struct writing *w, const struct table_entry *e, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!put_record(w, w->block.len ? &e[i - 1] : NULL, &e[i]))
-            return false;
-        if ((w->block.len >= BLOCK_BYTES || i + 1 == n) && !end_block(w))
-            return false;
-    }
-    return true;
-}
-
-static bool put_block_bytes(void *ctx, const void *bytes, size_t n)
-{
-    return block_put(ctx, bytes, n);
-}
-
-/* Bytes of memory that the filter of n keys may take: 1024 bits per key, where
- * a rate of 2^-64 takes 93. A coded filter may take a thousand times its bytes,
- * and this says which of them are no table's. */
-static uint64_t filter_most(uint64_t n)
-{
-    return (UINT64_C(1) << 20) + 128 * n;
-}
-
-#define FILTER_TOO_LARGE "its filter takes more than 1024 bits per key"
-
-/* The .bly file of a filter of all keys. */
-static bool make_filter(const struct table_entry *e, size_t n,
-                        const bly_spec *spec, struct block *out,
-                        char why[TABLE_WHY])
-{
-    bly_stats stats;
-    bly_builder *b = NULL;
-    bly_filter *f = NULL;
-    bly_status st = n ? bly_builder_new(spec, &b) : BLY_OK;
-    for (size_t i = 0; i < n && !st; i++) {
-        const uint64_t hash =
-            bly_hash(bly_builder_hasher(b), e[i].key.ptr, e[i].key.len);
-        st = bly_builder_add(b, &hash, NULL, 1);
-    }
-    if (!st && n)
-        st = bly_builder_finish(b, 0, &f);
-    bool ok = !st || table_fail(why, bly_error());
-    if (ok && n) {
-        bly_peek(f, &stats);
-        ok = stats.bytes <= filter_most(n) || table_fail(why, FILTER_TOO_LARGE);
-    }
-    if (ok && n && bly_write(f, put_block_bytes, out))
-        ok = table_fail(why, bly_error());
-    bly_builder_free(b);
-    bly_free(f);
-    return ok;
-}
-
-static bool put_footer(struct writing *w, const uint64_t words[TABLE_WORDS])
-{
-    unsigned char footer[TABLE_FOOTER];
-    for (size_t i = 0; i < TABLE_WORDS; i++)
-        put_le(footer + 8 * i, words[i], 8);
-    put_le(footer + (size_t)8 * TABLE_FOOTER_SUM,
-           sum_of(footer, (size_t)8 * TABLE_FOOTER_SUM), 8);
-    memcpy(footer + (size_t)8 * TABLE_WORDS, TABLE_MAGIC, 8);
-    return put_bytes(w, footer, sizeof footer);
-}
-
-bool table_write(const struct table_entry *entries, size_t n,
-                 const bly_spec *filter, bly_put *put, void *ctx,
-                 char why[TABLE_WHY])
-{
-    struct writing w = { .put = put, .ctx = ctx };
-    struct block of_keys = { 0 };
-    const bly_bytes last = n ? entries[n - 1].key : (bly_bytes){ NULL, 0 };
-    uint64_t words[TABLE_WORDS] = { [TABLE_VERSION] = 1, [TABLE_RECORDS] = n };
-    bool ok = make_filter(entries, n, filter, &of_keys, why);
-    if (ok)
-        table_fail(why, "out of memory"); /* unless all goes well */
-    ok = ok && put_bytes(&w, TABLE_MAGIC, 8) && put_blocks(&w, entries, n);
-    for (size_t i = 0; i < n; i++)
-        words[TABLE_DELETED_RECORDS] += entries[i].deleted;
-    words[TABLE_BLOCKS] = w.nblocks;
-    words[TABLE_INDEX] = w.done;
-    words[TABLE_FILTER] = w.done + w.index.len;
-    words[TABLE_LAST] = w.done + w.index.len + of_keys.len;
-    words[TABLE_INDEX_SUM] = sum_of(w.index.at, w.index.len);
-    words[TABLE_FILTER_SUM] = sum_of(of_keys.at, of_keys.len);
-    words[TABLE_LAST_SUM] = sum_of(last.ptr, last.len);
-    ok = ok && put_bytes(&w, w.index.at, w.index.len) &&
-         put_bytes(&w, of_keys.at, of_keys.len) &&
-         put_bytes(&w, last.ptr, last.len) && put_footer(&w, words);
-    if (w.failed)
-        table_fail(why, "cannot be written");
-    block_free(&w.block);
-    block_free(&w.index);
-    block_free(&of_keys);
-    return ok;
-}
-
 /* ------------------------------------------------------------------ reading */
 
-/* Bytes that are read from one end to the other. */
-struct cursor {
-    const unsigned char *at, *end;
-};
-
-static bool get_text(struct cursor *c, uint64_t n, bly_bytes *out)
+static bool get_text(struct table_cursor *c, uint64_t n, bly_bytes *out)
 {
     if (n > (uint64_t)(c->end - c->at))
         return false;
@@ -202,7 +46,7 @@ static bool get_text(struct cursor *c, uint64_t n, bly_bytes *out)
     return true;
 }
 
-static bool open_index(struct table *t, struct cursor index, uint64_t end,
+static bool open_index(struct table *t, struct table_cursor index, uint64_t end,
                        uint64_t nblocks)
 {
     size_t at = 8;
@@ -218,13 +62,13 @@ static bool open_index(struct table *t, struct cursor index, uint64_t end,
         if (!varint_get(&index.at, index.end, &nkey) ||
             !get_text(&index, nkey, &b->first) ||
             !varint_get(&index.at, index.end, &n) || n == 0 || n > end - at ||
-            end - at - n < SUM_BYTES)
+            end - at - n < TABLE_SUM_BYTES)
             return false;
-        if (i > 0 && order_of(b[-1].first, b->first) >= 0)
+        if (i > 0 && table_order(b[-1].first, b->first) >= 0)
             return false;
         b->at = at;
         b->n = (size_t)n;
-        at += b->n + SUM_BYTES;
+        at += b->n + TABLE_SUM_BYTES;
     }
     t->nblocks = (size_t)nblocks;
     t->first = nblocks ? t->blocks[0].first : (bly_bytes){ NULL, 0 };
@@ -250,23 +94,25 @@ static bool open_parts(struct table *t, const uint64_t w[TABLE_WORDS],
     t->last = (bly_bytes){ last, (size_t)(end - w[TABLE_LAST]) };
     t->records = w[TABLE_RECORDS];
     t->deleted = w[TABLE_DELETED_RECORDS];
-    if (w[TABLE_INDEX_SUM] != sum_of(index, (size_t)(filter - index)) ||
-        !open_index(t, (struct cursor){ index, filter }, w[TABLE_INDEX],
+    if (w[TABLE_INDEX_SUM] != table_sum(index, (size_t)(filter - index)) ||
+        !open_index(t, (struct table_cursor){ index, filter }, w[TABLE_INDEX],
                     w[TABLE_BLOCKS]))
         return table_fail(why, "its index is damaged");
-    if (w[TABLE_LAST_SUM] != sum_of(last, t->last.len) ||
-        (t->nblocks && order_of(t->blocks[t->nblocks - 1].first, t->last) > 0))
+    if (w[TABLE_LAST_SUM] != table_sum(last, t->last.len) ||
+        (t->nblocks &&
+         table_order(t->blocks[t->nblocks - 1].first, t->last) > 0))
         return table_fail(why, "its last key is damaged");
     if (!t->nblocks)
         return t->filter_bytes == 0 || table_fail(why, "its filter is damaged");
     /* A record has 3 bytes at least, whatever the footer says. */
     const bly_access how = {
-        .max_bytes = filter_most(t->records < t->n / 3 ? t->records : t->n / 3)
+        .max_bytes =
+            table_filter_most(t->records < t->n / 3 ? t->records : t->n / 3)
     };
     const bly_status st = bly_load(filter, t->filter_bytes, &how, &t->filter);
     if (st == BLY_ERANGE)
-        return table_fail(why, FILTER_TOO_LARGE);
-    if (st || w[TABLE_FILTER_SUM] != sum_of(filter, t->filter_bytes))
+        return table_fail(why, TABLE_FILTER_TOO_LARGE);
+    if (st || w[TABLE_FILTER_SUM] != table_sum(filter, t->filter_bytes))
         return table_fail(why, "its filter is damaged");
     bly_kind_info kind;
     bly_kind_of(t->filter, &kind);
@@ -285,7 +131,8 @@ bool table_open(struct table *t, const void *bytes, size_t n,
     for (size_t i = 0; i < TABLE_WORDS; i++)
         words[i] = get_le(footer + 8 * i, 8);
     if (memcmp(footer + (size_t)8 * TABLE_WORDS, TABLE_MAGIC, 8) != 0 ||
-        words[TABLE_FOOTER_SUM] != sum_of(footer, (size_t)8 * TABLE_FOOTER_SUM))
+        words[TABLE_FOOTER_SUM] !=
+            table_sum(footer, (size_t)8 * TABLE_FOOTER_SUM))
         return table_fail(why, "its end is damaged, or is missing");
     if (open_parts(t, words, why))
         return true;
@@ -305,8 +152,8 @@ void table_close(struct table *t)
 
 /* The record at c: its key into t->key. False: the block is damaged, or there
  * is no memory. */
-static bool get_record(struct table *t, struct cursor *c, bly_bytes *value,
-                       bool *deleted)
+static bool get_record(struct table *t, struct table_cursor *c,
+                       bly_bytes *value, bool *deleted)
 {
     uint64_t shared, more, nvalue;
     bly_bytes suffix;
@@ -330,15 +177,16 @@ static bly_bytes key_at(const struct table *t)
 static bool is_sound(struct table *t, struct table_block *b)
 {
     if (!b->sound)
-        b->sound = get_le(t->at + b->at + b->n, SUM_BYTES) ==
-                   sum_of(t->at + b->at, b->n);
+        b->sound = get_le(t->at + b->at + b->n, TABLE_SUM_BYTES) ==
+                   table_sum(t->at + b->at, b->n);
     return b->sound;
 }
 
-static struct cursor block_start(struct table *t, const struct table_block *b)
+static struct table_cursor block_start(struct table *t,
+                                       const struct table_block *b)
 {
     t->key.len = 0;
-    return (struct cursor){ t->at + b->at, t->at + b->at + b->n };
+    return (struct table_cursor){ t->at + b->at, t->at + b->at + b->n };
 }
 
 /* The block that has the key, if any does: the last one whose first key is not
@@ -347,7 +195,7 @@ static struct table_block *block_of(const struct table *t, bly_bytes key)
 {
     size_t behind;
     LOWER_BOUND(behind, t->nblocks,
-                order_of(t->blocks[behind].first, key) <= 0);
+                table_order(t->blocks[behind].first, key) <= 0);
     return &t->blocks[behind ? behind - 1 : 0];
 }
 
@@ -356,8 +204,9 @@ enum table_found table_find(struct table *t, bly_bytes key, enum table_use use,
                             char why[TABLE_WHY])
 {
     counts->tables++;
-    if (!t->nblocks || (use & TABLE_RANGES && (order_of(key, t->first) < 0 ||
-                                               order_of(key, t->last) > 0))) {
+    if (!t->nblocks ||
+        (use & TABLE_RANGES &&
+         (table_order(key, t->first) < 0 || table_order(key, t->last) > 0))) {
         counts->by_range++;
         return TABLE_ABSENT;
     }
@@ -366,7 +215,7 @@ enum table_found table_find(struct table *t, bly_bytes key, enum table_use use,
         return TABLE_ABSENT;
     }
     struct table_block *const b = block_of(t, key);
-    struct cursor c = block_start(t, b);
+    struct table_cursor c = block_start(t, b);
     counts->blocks++;
     if (!is_sound(t, b)) {
         snprintf(why, TABLE_WHY, "its block at byte %zu is damaged", b->at);
@@ -381,7 +230,7 @@ enum table_found table_find(struct table *t, bly_bytes key, enum table_use use,
                      b->at);
             return TABLE_DAMAGED;
         }
-        const int order = order_of(key_at(t), key);
+        const int order = table_order(key_at(t), key);
         if (order == 0)
             return deleted ? TABLE_DELETED : TABLE_VALUE;
         if (order > 0)
@@ -389,6 +238,39 @@ enum table_found table_find(struct table *t, bly_bytes key, enum table_use use,
     }
     counts->falsely++;
     return TABLE_ABSENT;
+}
+
+/* ---------------------------------------------------------- reading through */
+
+void table_from(struct table_reader *r, struct table *t, bly_bytes key)
+{
+    *r = (struct table_reader){ .t = t, .from = key };
+    if (t->nblocks)
+        r->block = (size_t)(block_of(t, key) - t->blocks);
+}
+
+enum table_found table_next(struct table_reader *r, char why[TABLE_WHY])
+{
+    struct table *const t = r->t;
+    do {
+        if (r->c.at == r->c.end) {
+            if (r->block == t->nblocks)
+                return TABLE_ABSENT;
+            struct table_block *const b = &t->blocks[r->block++];
+            r->c = block_start(t, b);
+            if (!is_sound(t, b)) {
+                snprintf(why, TABLE_WHY, "its block at byte %zu is damaged",
+                         b->at);
+                return TABLE_DAMAGED;
+            }
+        }
+        if (!get_record(t, &r->c, &r->value, &r->deleted)) {
+            table_fail(why, "a record in it cannot be read");
+            return TABLE_DAMAGED;
+        }
+        r->key = key_at(t);
+    } while (table_order(r->key, r->from) < 0);
+    return r->deleted ? TABLE_DELETED : TABLE_VALUE;
 }
 
 /* ----------------------------------------------------------------- checking */
@@ -400,7 +282,7 @@ static bool check_block(struct table *t, struct table_block *b,
                         struct block *before, uint64_t *nrecords,
                         uint64_t *ndeleted, const char **wrong)
 {
-    struct cursor c = block_start(t, b);
+    struct table_cursor c = block_start(t, b);
     bool first = true;
     *wrong = "does not agree with its checksum";
     if (!is_sound(t, b))
@@ -413,11 +295,11 @@ static bool check_block(struct table *t, struct table_block *b,
             return false;
         const bly_bytes key = key_at(t);
         *wrong = "does not begin with the key that the index has";
-        if (first && order_of(key, b->first) != 0)
+        if (first && table_order(key, b->first) != 0)
             return false;
         *wrong = "has keys that do not rise";
         if (*nrecords &&
-            order_of((bly_bytes){ before->at, before->len }, key) >= 0)
+            table_order((bly_bytes){ before->at, before->len }, key) >= 0)
             return false;
         *wrong = "has a key that the filter says no to";
         if (!bly_has(t->filter, key.ptr, key.len))
@@ -448,7 +330,7 @@ bool table_check(struct table *t, char why[TABLE_WHY])
     }
     if (ok && (nrecords != t->records || ndeleted != t->deleted))
         ok = table_fail(why, "it has not as many records as its footer says");
-    if (ok && order_of((bly_bytes){ before.at, before.len }, t->last) != 0)
+    if (ok && table_order((bly_bytes){ before.at, before.len }, t->last) != 0)
         ok = table_fail(why, "its last key is not the one that it says");
     block_free(&before);
     return ok;

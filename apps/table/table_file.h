@@ -45,7 +45,28 @@ struct table_entry {
     bool deleted;
 };
 
-/* Put a table of n entries, whose keys rise. False, and why. */
+/* table_write.c: a table is written entry by entry, with rising keys. Memory
+ * is that of the index and of the filter's builder, however many there are. */
+struct table_writer {
+    bly_put *put;
+    void *ctx;
+    bly_builder *filter;
+    uint64_t done; /* bytes put */
+    struct block block, index, last;
+    uint64_t nblocks, records, deleted;
+    bool failed;
+};
+
+/* Begin a table, which goes through put. Each of these is false, and says why.
+ * Pairs with table_writer_free(), in any case. */
+bool table_writer_new(struct table_writer *w, const bly_spec *filter,
+                      bly_put *put, void *ctx, char why[TABLE_WHY]);
+bool table_writer_add(struct table_writer *w, const struct table_entry *e,
+                      char why[TABLE_WHY]);
+bool table_writer_end(struct table_writer *w, char why[TABLE_WHY]);
+void table_writer_free(struct table_writer *w);
+
+/* All of that for n entries. */
 bool table_write(const struct table_entry *entries, size_t n,
                  const bly_spec *filter, bly_put *put, void *ctx,
                  char why[TABLE_WHY]);
@@ -99,8 +120,51 @@ enum table_found table_find(struct table *t, bly_bytes key, enum table_use use,
                             struct table_counts *counts, bly_bytes *value,
                             char why[TABLE_WHY]);
 
+/* Bytes that are read from one end to the other. */
+struct table_cursor {
+    const unsigned char *at, *end;
+};
+
+/* The records of a table, in the order of their keys. */
+struct table_reader {
+    struct table *t;
+    size_t block; /* the next one */
+    struct table_cursor c;
+    bly_bytes from;       /* what is lower is left out */
+    bly_bytes key, value; /* of the record; until the next one */
+    bool deleted;
+};
+
+/* Begin with the first record whose key is not lower than this one. The table
+ * may not be asked in between. */
+void table_from(struct table_reader *r, struct table *t, bly_bytes key);
+
+/* The next record: TABLE_VALUE or TABLE_DELETED. TABLE_ABSENT: there are no
+ * more. TABLE_DAMAGED, and why. */
+enum table_found table_next(struct table_reader *r, char why[TABLE_WHY]);
+
 /* Read all of it: is everything as the footer says, and does the filter know
  * every key? False, and why. */
 bool table_check(struct table *t, char why[TABLE_WHY]);
+
+/* Keys, as strings of bytes: below 0, 0 or above. */
+int table_order(bly_bytes a, bly_bytes b);
+
+/* Between table_file.c and table_write.c. */
+
+#define TABLE_SUM_BYTES 8
+uint64_t table_sum(const void *bytes, size_t n);
+
+/* False, with this as the reason. */
+bool table_fail(char *why, const char *text);
+
+/* Bytes of memory that the filter of n keys may take: 1024 bits per key, where
+ * a rate of 2^-64 takes 93. A coded filter may take a thousand times its bytes,
+ * and this says which of them are no table's. */
+#define TABLE_FILTER_TOO_LARGE "its filter takes more than 1024 bits per key"
+static inline uint64_t table_filter_most(uint64_t n)
+{
+    return (UINT64_C(1) << 20) + 128 * n;
+}
 
 #endif

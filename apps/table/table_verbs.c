@@ -1,5 +1,5 @@
 /*
- * table_verbs.c - build, get, stat and verify
+ * table_verbs.c - bloomery table build, get, stat and verify
  */
 #define _GNU_SOURCE /* strdup */
 #include <errno.h>
@@ -149,17 +149,18 @@ static struct table_entry *sort_lines(const struct reading *r, size_t *n)
     return e;
 }
 
-static bool table_spec(const struct table_args *a, bly_spec *spec)
+bool table_spec_fits(const struct table_args *a, bly_spec *spec)
 {
     bly_kind_info kind;
-    if (!sizing_spec(&a->sizing, spec) || !bly_kind_named(spec->kind, &kind))
+    if (!bly_kind_named(spec->kind, &kind))
         return false;
     if (kind_unreliable(&kind))
         return !fail("--kind %s: keys would be missed: %s", kind.name,
                      kind_unreliable(&kind));
     if (spec->fpr <= 0)
         spec->fpr = TABLE_FPR;
-    spec->keying = keys_keying(&a->keys);
+    if (spec->keying.type == BLY_KEYS_UNKNOWN)
+        spec->keying = keys_keying(&a->keys);
     return true;
 }
 
@@ -170,7 +171,7 @@ static int save_table(const struct table_args *a, const char *path,
     bly_spec spec = { 0 };
     bly_draft *d;
     char why[TABLE_WHY];
-    if (!table_spec(a, &spec))
+    if (!sizing_spec(&a->sizing, &spec) || !table_spec_fits(a, &spec))
         return TROUBLE;
     if (bly_draft_new(path, wait_for_lock, NULL, &d))
         return fail_library();

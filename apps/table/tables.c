@@ -2,8 +2,10 @@
  * tables.c - the tables of a folder, the newest first
  *
  * Tables are never changed: a file is there in whole or not at all, and whoever
- * has it mapped keeps what it was. So a reader needs no lock. Who adds a table
- * locks the folder, so that two of them do not take one name.
+ * has it mapped keeps what it was. So a reader needs no lock, but it has to see
+ * all tables of one moment: who compacts puts a new one there and removes
+ * others, and a list that was read meanwhile might lack both. Such a list is
+ * read again. Who adds a table or compacts locks the folder.
  */
 #define _GNU_SOURCE /* O_CLOEXEC, flock */
 #include <dirent.h>
@@ -66,11 +68,17 @@ static bool list_tables(struct tables *t, const char *folder)
     return ok;
 }
 
-static bool map_table(struct table_file *f)
+/* Where a table may be removed meanwhile: gone, set if it was, instead of a
+ * message. */
+static bool map_table(struct table_file *f, bool *gone)
 {
     char why[TABLE_WHY];
     struct stat st;
     const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && gone) {
+        *gone = true;
+        return false;
+    }
     if (fd < 0 || fstat(fd, &st)) {
         const int error = errno;
         if (fd >= 0)
@@ -94,18 +102,44 @@ static bool map_table(struct table_file *f)
            !fail("%s: %s", f->path, why);
 }
 
+/* Are the tables in a folder still those of t, and is it as it was? False, with
+ * the reason printed, if that cannot be known. */
+static bool look_again(const struct tables *t, const char *folder,
+                       const struct stat *was, bool *same)
+{
+    struct stat is;
+    struct tables now = { 0 };
+    bool ok = list_tables(&now, folder);
+    if (ok && stat(folder, &is))
+        ok = !fail_path(folder, errno);
+    *same = ok && now.n == t->n && is.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+            is.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+    for (size_t i = 0; i < t->n && *same; i++)
+        *same = strcmp(t->at[i].path, now.at[i].path) == 0;
+    tables_close(&now);
+    return ok;
+}
+
 bool tables_open(struct tables *t, const char *path)
 {
-    struct stat st;
-    *t = (struct tables){ 0 };
-    if (stat(path, &st))
-        return !fail_path(path, errno);
-    cut_watch(path, NULL);
-    bool ok =
-        S_ISDIR(st.st_mode) ? list_tables(t, path) : tables_add(t, "", path);
-    for (size_t i = 0; i < t->n && ok; i++)
-        ok = map_table(&t->at[i]);
-    return ok;
+    enum { TRIES = 1000 }; /* nobody compacts as often as that by chance */
+    for (int i = 0; i < TRIES; i++) {
+        struct stat st;
+        bool gone = false, same = true;
+        *t = (struct tables){ 0 };
+        if (stat(path, &st))
+            return !fail_path(path, errno);
+        const bool folder = S_ISDIR(st.st_mode);
+        cut_watch(path, NULL);
+        bool ok = folder ? list_tables(t, path) : tables_add(t, "", path);
+        for (size_t k = 0; k < t->n && ok; k++)
+            ok = map_table(&t->at[k], folder ? &gone : NULL);
+        ok = ok && (!folder || look_again(t, path, &st, &same));
+        if (!gone && (!ok || same))
+            return ok;
+        tables_close(t);
+    }
+    return !fail("%s: its tables change faster than they can be opened", path);
 }
 
 void tables_close(struct tables *t)
@@ -130,7 +164,8 @@ static bool lock_folder(int fd, const char *folder)
         if (!wait_for_lock(NULL, folder, ms)) {
             char holder[64];
             bly_lock_holder(folder, holder, sizeof holder);
-            return !fail("%s: another process is adding a table%s%s; --wait "
+            return !fail("%s: another process is adding a table or "
+                         "compacting%s%s; --wait "
                          "sets how many seconds to wait",
                          folder, holder[0] ? ", or holds its lock: " : "",
                          holder);
