@@ -75,7 +75,8 @@ static const struct opt traffic_gen_options[] = {
     { "flows", 0, OPT_POSITIVE, &traffic_args.nflows, "N",
       "how many there are, 1000 if not given" },
     { "skew", 0, OPT_BETWEEN(REAL, 0, 10), &traffic_args.gen.skew, "S",
-      "flow i has its share 1/i^S of the packets; 1 if not given" },
+      "flow i has one packet, and its share 1/i^S of the others; 1 if not "
+      "given" },
     TRAFFIC_SEED,
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE", "the capture" },
     WAIT_OPTION,

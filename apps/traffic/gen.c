@@ -1,7 +1,7 @@
 /*
  * gen.c - bloomery traffic gen: a capture whose flows are known
  *
- * Flow i of n has its share 1/i^skew of the packets, one at least, and its
+ * Flow i of n has one packet and its share 1/i^skew of the others, and its
  * address is i: who counts can be checked. Packets have 1000 bytes, of which
  * the headers are there, and come in an order that the seed decides.
  */
@@ -27,7 +27,8 @@ struct made {
     uint64_t n;
 };
 
-/* Each flow has at least one packet; what rounding leaves goes to the first. */
+/* Shares are rounded down; what is left, less than a packet per flow, goes to
+ * the largest flows, one each, so that a flow is never below a later one. */
 static void packets_share(struct made *m, uint64_t nflows, double skew)
 {
     double all = 0;
@@ -35,13 +36,15 @@ static void packets_share(struct made *m, uint64_t nflows, double skew)
     for (uint64_t i = 1; i <= nflows; i++)
         all += pow((double)i, -skew);
     const double spare = (double)(m->n - nflows);
+    uint64_t left = m->n - nflows;
+    for (uint64_t i = 1; i <= nflows; i++)
+        left -= (uint64_t)(spare * pow((double)i, -skew) / all);
     for (uint64_t i = 1; i <= nflows; i++) {
         const double share = spare * pow((double)i, -skew) / all;
-        for (uint64_t k = 1 + (uint64_t)share; k > 0 && at < m->n; k--)
+        for (uint64_t k = 1 + (uint64_t)share + (i <= left); k > 0 && at < m->n;
+             k--)
             m->flows[at++] = (uint32_t)i;
     }
-    while (at < m->n)
-        m->flows[at++] = 1;
 }
 
 static void packets_shuffle(struct made *m, uint64_t seed)
