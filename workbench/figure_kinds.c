@@ -96,18 +96,21 @@ static void overflow_run(struct figure_run *run)
             added = n;
             const double m = filter_fact(f, "counters");
             const double share = poisson_tail(4 * (double)n / m, ceiling);
-            if (share * m < 0.01)
-                continue; /* nothing to be seen in so few counters */
-            figure_judge(run, s, load, share, filter_fact(f, "stuck") / m,
-                         sqrt(share / m) + 0.5 / m);
+            if (share * m >= 0.01)
+                figure_judge(run, s, load, share, filter_fact(f, "stuck") / m,
+                             sqrt(share / m) + 0.5 / m);
+            else if (share >= 1e-18) /* none to be seen in so few counters */
+                figure_point(run, s, load, share, NAN, NAN, NAN);
         }
         bly_free(f);
     }
     figure_note(
         run,
-        "At %.2f hits per counter, a counter of 4 bits reaches its ceiling "
-        "with probability %.3g; the bound of the paper is %.3g.",
-        log(2), poisson_tail(log(2), 15), pow(exp(1) * log(2) / 15, 15));
+        "At %.2f hits per counter, a counter of 4 bits is hit 16 times, once "
+        "more than it can count, with probability %.3g; the paper's bound is "
+        "%.3g. It reaches its ceiling, 15, with probability %.3g.",
+        log(2), poisson_tail(log(2), 16), pow(exp(1) * log(2) / 16, 16),
+        poisson_tail(log(2), 15));
 }
 
 const struct figure figure_overflow = {

@@ -97,7 +97,7 @@ const struct figure figure_urls = {
     .about = "The first 32 bits of the hash of each entry, sorted, as gaps in "
              "Rice's code, take 13.6 bits per entry for a million entries. A "
              "question is wrong if its prefix is taken, one time in 4295. A "
-             "Bloom filter of the same size is wrong one time in 670: for "
+             "Bloom filter of the same size is wrong one time in 694: for "
              "prefixes this short the set wins.",
     .run = urls_run,
 };
