@@ -37,7 +37,8 @@
     X(murmur2, "MurmurHash2") \
     X(count, "counting bits") \
     X(likeness, "likeness")   \
-    X(walks, "symbols")
+    X(walks, "symbols")       \
+    X(slices, "documents")
 
 #define BLY_ROW_HEAD  \
     const char *name; \
