@@ -178,7 +178,7 @@ static bool pick_sketch(struct dedup_options *o)
     if (!family_named(given.family, &o->sketch.family))
         return false;
     if (given.size > UINT32_MAX || given.k > UINT32_MAX)
-        return !fail("--size and --k are small numbers");
+        return refuse("--size and --k are small numbers");
     if (given.size)
         o->sketch.shingling.size = (unsigned)given.size;
     if (given.k)
@@ -186,7 +186,7 @@ static bool pick_sketch(struct dedup_options *o)
     else if (is_bloom() && o->sketch.family == BLY_FSS)
         o->sketch.k = BLY_MAX_COMPONENTS; /* nothing else decides */
     o->sketch.shingling.seed = given.seed;
-    return !bly_sketch_spec_check(&o->sketch) || !fail_library();
+    return !bly_sketch_spec_check(&o->sketch) || refuse_library();
 }
 
 /* --bands: area, or B,R; with --index bloom, where they decide without a check,
@@ -204,23 +204,23 @@ static bool pick_bands(struct dedup_options *o)
         bloom && sscanf(text, "%9u,%9u,%9u%c", &b, &r, &m, &more) == 3 && m;
     if (!given.bands && bloom) {
         if (!agreement_choose(k, o->threshold, o->recall, &g))
-            return !fail(
+            return refuse(
                 "%u components cannot find a pair of likeness %g with "
                 "probability %g; use more of them (--k), or a lower --recall",
                 k, o->threshold, o->recall);
     } else if (!given.bands) {
         if (bly_bands_choose(k, o->threshold, o->recall, &g.bands))
-            return !fail_library();
+            return refuse_library();
     } else if (strcmp(given.bands, "area") == 0) {
         if (bly_bands_balance(k, o->threshold, &g.bands))
-            return !fail_library();
+            return refuse_library();
     } else if ((two || three) && b && r && b <= BLY_MAX_COMPONENTS &&
                r <= BLY_MAX_COMPONENTS && m <= b && b * r <= k) {
         g.bands = (bly_bands){ b, r };
         agreement_known(&g, o->threshold, o->recall);
         g.known = three ? m : g.known ? g.known : 1;
     } else {
-        return !fail(
+        return refuse(
             "--bands %s: expected area%s B,R%s with B times R at most %u%s",
             given.bands, bloom ? "," : ", or", bloom ? " or B,R,KNOWN" : "", k,
             bloom ? " and KNOWN at most B" : "");
@@ -237,10 +237,10 @@ static bool pick_field(const char *option, const char *name,
     if (json_path_read(to, name))
         return true;
     if (errno == ENOMEM)
-        return !fail("out of memory");
-    return !fail("--%s %s: expected the name of a field, or a JSON pointer "
-                 "such as /meta/id",
-                 option, name);
+        return refuse("out of memory");
+    return refuse("--%s %s: expected the name of a field, or a JSON pointer "
+                  "such as /meta/id",
+                  option, name);
 }
 
 static bool pick_priority(struct dedup_options *o)
@@ -254,12 +254,12 @@ static bool pick_priority(struct dedup_options *o)
         return true;
     }
     if (strncmp(p, "field:", 6) != 0 || !p[6])
-        return !fail("--priority %s: expected first, longest, field:NAME, "
-                     "field:NAME:asc or field:NAME:desc",
-                     p);
+        return refuse("--priority %s: expected first, longest, field:NAME, "
+                      "field:NAME:asc or field:NAME:desc",
+                      p);
     char *const name = strdup(p + 6);
     if (!name)
-        return !fail("out of memory");
+        return refuse("out of memory");
     char *const colon = strrchr(name, ':');
     if (colon && (strcmp(colon, ":asc") == 0 || strcmp(colon, ":desc") == 0)) {
         o->ascending = colon[1] == 'a';
@@ -287,15 +287,15 @@ static bool pick(struct dedup_options *o, bool ngrams)
 {
     const char *const tmp = getenv("TMPDIR");
     if (o->resume && !o->work)
-        return !fail("--resume needs the folder of the run that ended: "
-                     "--work DIR");
+        return refuse("--resume needs the folder of the run that ended: "
+                      "--work DIR");
     if (o->whole_only && (o->save_index || o->against))
-        return !fail("an index consists of sketches, which --exact does not "
-                     "make");
+        return refuse("an index consists of sketches, which --exact does not "
+                      "make");
     if (o->max_line < INPUT_LINE_LEAST)
-        return !fail("--max-line: must be at least 256 KiB");
+        return refuse("--max-line: must be at least 256 KiB");
     if (given.lines && given.files)
-        return !fail("--lines and --files exclude each other");
+        return refuse("--lines and --files exclude each other");
     o->format = given.lines   ? DEDUP_LINES
                 : given.files ? DEDUP_FILES
                               : DEDUP_JSON;

@@ -281,10 +281,10 @@ static const struct opt net_peers_options[] = {
 static bool spec_of(const struct experiment *e, struct net_spec *out)
 {
     if (sim_args.bits > 256 || sim_args.bits % 64)
-        return !fail("--bits: %llu; expected 64, 128, 192 or 256",
-                     (unsigned long long)sim_args.bits);
+        return refuse("--bits: %llu; expected 64, 128, 192 or 256",
+                      (unsigned long long)sim_args.bits);
     if (sim_args.k0 && sim_args.plain)
-        return !fail("--clear has no meaning with --plain");
+        return refuse("--clear has no meaning with --plain");
     *out = (struct net_spec){
         .tries = sim_args.tries ? sim_args.tries : e->tries,
         .seed = sim_args.seed,
@@ -377,7 +377,7 @@ static int sim_run(const char *name, const struct list *rest)
     spec.g = &g;
     bool ok = e->run(&spec, &r);
     if (ok && sim_args.plot)
-        ok = net_draw(&g, &r, sim_args.plot) || !fail("%s", plot_why());
+        ok = net_draw(&g, &r, sim_args.plot) || refuse("%s", plot_why());
     if (ok && sim_args.json)
         report(stdout, true, net_result_fields, &r, NULL);
     else if (ok && !quiet)

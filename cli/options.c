@@ -99,10 +99,10 @@ static bool in_range(const struct opt *o, const char *given, const char *text,
     const char *const unit = o->type.is == IS_SECONDS ? " seconds" : "";
     if (most == 0 || (value >= least && value <= most))
         return true;
-    return value < least ? !fail("%s '%s': must be at least %.15g%s", given,
-                                 text, least, unit)
-                         : !fail("%s '%s': must be at most %.15g%s", given,
-                                 text, most, unit);
+    return value < least ? refuse("%s '%s': must be at least %.15g%s", given,
+                                  text, least, unit)
+                         : refuse("%s '%s': must be at most %.15g%s", given,
+                                  text, most, unit);
 }
 
 /* Which word of o->arg text is. */
@@ -128,7 +128,7 @@ static bool choose(const struct opt *o, const char *given, const char *text)
                                (int)n, w);
         w += n + (w[n] != '\0');
     }
-    return !fail("%s '%s': expected %s", given, text, words);
+    return refuse("%s '%s': expected %s", given, text, words);
 }
 
 /* Set what o points to from text. `given` is the option as it was written. */
@@ -312,8 +312,8 @@ static bool take_verb(struct line *line)
             operands->n * sizeof *operands->at);
     if (operands->n >= operands_needed(v->operands))
         return true;
-    return !fail("%s needs more; usage: bloomery %s %s %s", v->name, c->name,
-                 v->name, v->operands);
+    return refuse("%s needs more; usage: bloomery %s %s %s", v->name, c->name,
+                  v->name, v->operands);
 }
 
 bool options_parse(const struct command *c, int argc, char **argv,
@@ -323,7 +323,7 @@ bool options_parse(const struct command *c, int argc, char **argv,
     out->operands.at = calloc((size_t)argc + 1, sizeof(char *));
     *status = TROUBLE;
     if (!out->operands.at)
-        return !fail("out of memory");
+        return refuse("out of memory");
     size_t nwords;
     if (c->verbs)
         out->verb = verb_of_line(c, (size_t)argc,

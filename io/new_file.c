@@ -269,7 +269,7 @@ bool secret_make(const char *path, const char *text, size_t n)
     const bly_bytes all = { text, n };
     if (is_dash(path)) {
         const int error = out_write(text, n);
-        return !error || !fail_path("standard output", error);
+        return !error || refuse_path("standard output", error);
     }
     const enum file_made made =
         file_make(AT_FDCWD, path, path, 0600, put_text, &all);

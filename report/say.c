@@ -75,3 +75,22 @@ int(fail_library)(void)
 {
     return fail("%s", bly_error());
 }
+
+bool(refuse)(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say("", format, ap);
+    va_end(ap);
+    return false;
+}
+
+bool(refuse_path)(const char *path, int error)
+{
+    return !fail_path(path, error);
+}
+
+bool(refuse_library)(void)
+{
+    return !fail_library();
+}

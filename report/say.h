@@ -32,6 +32,11 @@ int fail_path(const char *path, int error);
 /* Say what the library says of its last failure. */
 int fail_library(void);
 
+/* The same three for functions whose answer is a bool: they return false. */
+__attribute__((format(printf, 1, 2))) bool refuse(const char *format, ...);
+bool refuse_path(const char *path, int error);
+bool refuse_library(void);
+
 /* How far a long run has come: a line on standard error, rewritten now and then
  * once the work has lasted a second; nothing where standard error is no
  * terminal. progress_at() may be called from any one thread at a time. total 0:
@@ -56,6 +61,9 @@ int progress_text(char out[PROGRESS_ROOM], int columns,
 #define fail(...) (fail(__VA_ARGS__), TROUBLE)
 #define fail_path(path, error) (fail_path(path, error), TROUBLE)
 #define fail_library() (fail_library(), TROUBLE)
+#define refuse(...) (refuse(__VA_ARGS__), false)
+#define refuse_path(path, error) (refuse_path(path, error), false)
+#define refuse_library() (refuse_library(), false)
 #endif
 
 #endif

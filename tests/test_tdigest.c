@@ -53,8 +53,7 @@ static const uint32_t scales[] = { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
     for (size_t k_ = 0; k_ < COUNT_OF(scales); k_++) \
         for (uint32_t scale = scales[k_], once_ = 1; once_; once_ = 0)
 
-/* ------------------------------------------------------------------ few ones
- */
+/* --------------------------------------------------------------- few ones */
 
 static void an_empty_one_has_no_answers(void **state)
 {
@@ -137,8 +136,7 @@ static void the_peer_has_these_means(void **state)
     bly_tdigest_free(t);
 }
 
-/* ------------------------------------------------------------------ many ones
- */
+/* -------------------------------------------------------------- many ones */
 
 enum { NVALUES = 200000 };
 
@@ -267,8 +265,7 @@ static void weights_are_values_many_times(void **state)
     bly_tdigest_free(b);
 }
 
-/* ------------------------------------------------------------------- merging
- */
+/* ---------------------------------------------------------------- merging */
 
 static void parts_are_the_whole(void **state)
 {
@@ -309,8 +306,7 @@ static void parts_are_the_whole(void **state)
     }
 }
 
-/* ----------------------------------------------------------------- bad input
- */
+/* -------------------------------------------------------------- bad input */
 
 static void what_is_bad_changes_nothing(void **state)
 {
@@ -477,8 +473,7 @@ static void two_blocks_move(void **state)
     bly_tdigest_free(t);
 }
 
-/* ------------------------------------------------------------ decimal numbers
- */
+/* -------------------------------------------------------- decimal numbers */
 
 static void decimals_are_as_strtod_reads_them(void **state)
 {

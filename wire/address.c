@@ -56,12 +56,12 @@ bool address_parse(const char *text, struct address *out)
                           ? getaddrinfo(host, port, &wanted, &found)
                           : EAI_NONAME;
     if (wrong)
-        return !fail("'%s' is not an address: %s; expected HOST:PORT, "
-                     "[HOST]:PORT or PORT",
-                     text, gai_strerror(wrong));
+        return refuse("'%s' is not an address: %s; expected HOST:PORT, "
+                      "[HOST]:PORT or PORT",
+                      text, gai_strerror(wrong));
     from_socket(found->ai_addr, out);
     freeaddrinfo(found);
-    return out->family || !fail("'%s' is not an address", text);
+    return out->family || refuse("'%s' is not an address", text);
 }
 
 void address_text(const struct address *a, char out[ADDRESS_TEXT])

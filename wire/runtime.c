@@ -745,7 +745,7 @@ bool runtime_run(struct runtime *rt)
                                                  : wait;
         const int n = epoll_wait(rt->epoll, events, EVENTS, (int)wait);
         if (n < 0 && errno != EINTR)
-            return !fail("epoll: %s", strerror(errno));
+            return refuse("epoll: %s", strerror(errno));
         for (int i = 0; i < n && !rt->stops; i++) {
             const uint64_t name = events[i].data.u64;
             if (name == UINT64_MAX) {

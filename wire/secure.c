@@ -13,7 +13,7 @@
 bool secure_begin(void)
 {
     return sodium_init() >= 0 ||
-           !fail("libsodium cannot begin: the system has no random numbers");
+           refuse("libsodium cannot begin: the system has no random numbers");
 }
 
 bool secure_read(const char *path, struct secure_secret *out)

@@ -47,8 +47,7 @@ const char *session_why(const struct session *s)
     return s->in.why[0] ? s->in.why : s->out.why;
 }
 
-/* -------------------------------------------------------------------- bytes
- */
+/* ------------------------------------------------------------------ bytes */
 
 static bool flow_wait(struct flow *f, short events, int64_t until)
 {
@@ -121,8 +120,7 @@ static bool flow_room(struct flow *f, unsigned char **at, size_t *room,
     return GROW(at, room, n) || flow_fail(f, "out of memory", 0);
 }
 
-/* ------------------------------------------------------------------- making
- */
+/* ----------------------------------------------------------------- making */
 
 void session_over(struct session *s, int in, int out)
 {
@@ -205,8 +203,7 @@ int session_close(struct session *s)
     return how;
 }
 
-/* ------------------------------------------------------------------- hellos
- */
+/* ----------------------------------------------------------------- hellos */
 
 /* The other's hello. Its beginning is looked at before the rest has come: a
  * stranger may have said all that it will. */
@@ -253,8 +250,7 @@ bool session_greet(struct session *s, bool asks, const struct address *server,
     return !s->secure.on || flow_write(&s->out, header, sizeof header, until);
 }
 
-/* ------------------------------------------------------------------- frames
- */
+/* ----------------------------------------------------------------- frames */
 
 bool session_put(struct session *s, const unsigned char *frame, size_t n,
                  int64_t until)

@@ -17,7 +17,7 @@ bool shared_make(const char *path)
     unsigned char key[SECURE_SECRET];
     char text[2 * SECURE_SECRET + 1];
     if (getrandom(key, sizeof key, 0) != sizeof key)
-        return !fail("the system has no random numbers");
+        return refuse("the system has no random numbers");
     hex_put(key, sizeof key, text);
     text[sizeof text - 1] = '\n';
     const bool made = secret_make(path, text, sizeof text);

@@ -79,14 +79,14 @@ static bool curves_draw(struct curves *c, size_t ntop, const char *path)
         .series = c->series,
         .nseries = ntop + 1,
     };
-    return plot_save(&p, path) || !fail("%s", plot_why());
+    return plot_save(&p, path) || refuse("%s", plot_why());
 }
 
 bool flows_picture(const struct flows_history *h, const char *path)
 {
     struct curves *const c = calloc(1, sizeof *c);
     if (!c)
-        return !fail("out of memory");
+        return refuse("out of memory");
     c->h = h;
     const bool ok = curves_draw(c, history_top(h, c->top, DRAWN), path);
     free(c);

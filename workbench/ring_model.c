@@ -18,17 +18,17 @@ bool ring_model(struct ring_model *m, unsigned bits, const uint64_t *ids,
                 size_t n)
 {
     if (!n || n > RING_MOST)
-        return !fail("a ring to look at has 1 to %d members", RING_MOST);
+        return refuse("a ring to look at has 1 to %d members", RING_MOST);
     m->bits = bits;
     m->n = n;
     memcpy(m->ids, ids, n * sizeof ids[0]);
     qsort(m->ids, n, sizeof m->ids[0], id_order);
     for (size_t i = 0; i < n; i++) {
         if (bits < 64 && m->ids[i] >> bits)
-            return !fail("%llu has more than %u bits; raise --bits",
-                         (unsigned long long)m->ids[i], bits);
+            return refuse("%llu has more than %u bits; raise --bits",
+                          (unsigned long long)m->ids[i], bits);
         if (i && m->ids[i] == m->ids[i - 1])
-            return !fail("%llu is there twice", (unsigned long long)m->ids[i]);
+            return refuse("%llu is there twice", (unsigned long long)m->ids[i]);
     }
     return true;
 }

@@ -24,8 +24,8 @@ static bool take_id(const char *text, unsigned bits, uint64_t *out)
     *out = strtoull(text, &end, bits > 16 ? 16 : 10);
     if (errno || *end || end == text || *text == '-' ||
         (bits < 64 && *out >> bits))
-        return !fail("'%s' is not an id of %u bits%s", text, bits,
-                     bits > 16 ? ", in hexadecimal digits" : "");
+        return refuse("'%s' is not an id of %u bits%s", text, bits,
+                      bits > 16 ? ", in hexadecimal digits" : "");
     return true;
 }
 
@@ -37,7 +37,7 @@ static bool take_members(const struct ring_show *s, const struct list *ids,
     if (s->node.at.n) {
         struct ring_members live;
         if (ids->n)
-            return !fail("members come from --at or from the line, not both");
+            return refuse("members come from --at or from the line, not both");
         const bool ok =
             ring_live(&s->node, &live) && ring_model(m, 64, live.ids, live.n);
         free(live.ids);
@@ -45,14 +45,14 @@ static bool take_members(const struct ring_show *s, const struct list *ids,
     }
     const unsigned bits = s->bits ? (unsigned)s->bits : 6;
     if (s->bits && (s->bits < 3 || s->bits > 64))
-        return !fail("--bits is from 3 to 64");
+        return refuse("--bits is from 3 to 64");
     if (!ids->n && s->bits && s->bits != 6)
-        return !fail("with --bits the ids of members are wanted");
+        return refuse("with --bits the ids of members are wanted");
     if (!ids->n)
         return ring_model(m, 6, worked_ring,
                           sizeof worked_ring / sizeof worked_ring[0]);
     if (ids->n > RING_MOST)
-        return !fail("a ring to look at has 1 to %d members", RING_MOST);
+        return refuse("a ring to look at has 1 to %d members", RING_MOST);
     for (size_t i = 0; i < ids->n; i++)
         if (!take_id(ids->at[i], bits, &at[i]))
             return false;

@@ -138,9 +138,9 @@ static bool join_spec(const struct joining *j, bly_spec *spec)
         !bly_kind_named(spec->kind, &kind))
         return false;
     if (kind_unreliable(&kind))
-        return !fail("--kind %s: rows would be lost: %s; use a kind that says "
-                     "no only to keys that were never added",
-                     kind.name, kind_unreliable(&kind));
+        return refuse("--kind %s: rows would be lost: %s; use a kind that says "
+                      "no only to keys that were never added",
+                      kind.name, kind_unreliable(&kind));
     if (spec->fpr <= 0)
         spec->fpr = JOIN_FPR;
     spec->keying = keys_keying(&j->args->keys);
@@ -525,28 +525,28 @@ static bool args_sane(const struct join_args *a, const struct list *names)
 {
     const size_t want = a->serve || a->remote ? 1 : 2;
     if (a->serve && a->remote)
-        return !fail("--serve and --remote exclude each other: they are the "
-                     "two ends of one pipe");
+        return refuse("--serve and --remote exclude each other: they are the "
+                      "two ends of one pipe");
     if (names->n != want)
-        return !fail("%zu files; usage: bloomery join %s", names->n,
-                     a->serve    ? "--serve RIGHT"
-                     : a->remote ? "--remote COMMAND LEFT"
-                                 : "LEFT RIGHT");
+        return refuse("%zu files; usage: bloomery join %s", names->n,
+                      a->serve    ? "--serve RIGHT"
+                      : a->remote ? "--remote COMMAND LEFT"
+                                  : "LEFT RIGHT");
     if (a->serve && (was_given(&a->type) || a->output))
-        return !fail("--serve takes neither --type nor --output: whoever asks "
-                     "joins");
+        return refuse("--serve takes neither --type nor --output: whoever asks "
+                      "joins");
     if (a->serve && is_stdin(names->at[0]))
-        return !fail("with --serve the filter comes from standard input, and "
-                     "the rows from a file");
+        return refuse("with --serve the filter comes from standard input, and "
+                      "the rows from a file");
     if (a->right_key && (a->serve || a->remote))
-        return !fail("--right is for two files; the remote command has a key "
-                     "of its own, by --csv, --field, --jsonl or --regex");
+        return refuse("--right is for two files; the remote command has a key "
+                      "of its own, by --csv, --field, --jsonl or --regex");
     if (a->right_key && !selects(&a->keys.select))
-        return !fail("--right needs --csv, --field, --jsonl or --regex");
+        return refuse("--right needs --csv, --field, --jsonl or --regex");
     if (want == 2 && is_stdin(names->at[0]) && is_stdin(names->at[1]))
-        return !fail("standard input cannot be both files");
+        return refuse("standard input cannot be both files");
     if (a->memory && a->memory < JOIN_MEMORY_LEAST)
-        return !fail("--memory: must be at least 1 MB");
+        return refuse("--memory: must be at least 1 MB");
     return !a->output || output_spares(a->output, names->at, names->n);
 }
 

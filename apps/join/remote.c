@@ -191,14 +191,14 @@ static bool read_request(struct serving *s, bly_filter **out)
     session_over(&w->session, STDIN_FILENO, STDOUT_FILENO);
     if (!session_greet(&w->session, false, NULL, SESSION_NEVER) ||
         !wire_bytes(w, &flags, 1))
-        return !fail("standard input: not the request of a join: %s; let "
-                     "bloomery join --remote run this command",
-                     wire_why(w));
+        return refuse("standard input: not the request of a join: %s; let "
+                      "bloomery join --remote run this command",
+                      wire_why(w));
     s->keys_only = flags & JOIN_KEYS_ONLY;
     const bly_status st = bly_read(wire_get, w, &how, out);
     if (st)
-        return !fail("standard input: %s%s", bly_error(),
-                     st == BLY_ERANGE ? "; use a larger --memory" : "");
+        return refuse("standard input: %s%s", bly_error(),
+                      st == BLY_ERANGE ? "; use a larger --memory" : "");
     return filter_can(*out, "standard input", BLY_CAN(HAS));
 }
 

@@ -31,8 +31,7 @@ static bool wire_fail(struct wire *w, const char *why)
     return false;
 }
 
-/* ------------------------------------------------------------------ reading
- */
+/* ---------------------------------------------------------------- reading */
 
 /* The next bytes, if it has not ended. */
 static bool wire_fill(struct wire *w)
@@ -125,8 +124,7 @@ bool wire_ends(struct wire *w)
            !session_receive(&w->session, &f, SESSION_NEVER) && w->session.ended;
 }
 
-/* ------------------------------------------------------------------ writing
- */
+/* ---------------------------------------------------------------- writing */
 
 static bool wire_send(struct wire *w)
 {

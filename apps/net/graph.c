@@ -297,10 +297,10 @@ bool graph_load(const char *what, uint64_t seed, struct graph *out)
     case LINKS_MADE:
         ok = links_graph(&links, out);
         links_free(&links);
-        return ok || !fail("%s: no memory", what);
+        return ok || refuse("%s: no memory", what);
     case LINKS_WRONG:
         links_free(&links);
-        return !fail("%s: %s", what, why);
+        return refuse("%s: %s", what, why);
     case LINKS_NONE:
         break;
     }
@@ -310,5 +310,5 @@ bool graph_load(const char *what, uint64_t seed, struct graph *out)
         return false;
     ok = graph_parse(text, n, out, why);
     free(text);
-    return ok || !fail("%s: %s", what, why);
+    return ok || refuse("%s: %s", what, why);
 }

@@ -74,7 +74,7 @@ static bool receiver_new(struct receiver *r, const unsigned char *secret)
     while (r->at < r->g.n && strcmp(r->g.nodes[r->at].name, m->name) != 0)
         r->at++;
     if (r->at == r->g.n)
-        return !fail("%s: there is no node %s", r->args->topology, m->name);
+        return refuse("%s: there is no node %s", r->args->topology, m->name);
     if (!receiver_marks(r, secret))
         return false;
     r->found = calloc(r->g.n, sizeof *r->found);
@@ -85,7 +85,7 @@ static bool receiver_new(struct receiver *r, const unsigned char *secret)
     r->before = malloc((size_t)r->g.n * sizeof *r->before);
     if (!r->found || !r->queue || !r->names || !r->left || !r->hops ||
         !r->before || router_face(m, secret, m->name, "", &r->like))
-        return !fail("no memory for %u nodes", r->g.n);
+        return refuse("no memory for %u nodes", r->g.n);
     graph_hops(&r->g, r->at, r->hops, r->before, r->queue);
     return true;
 }

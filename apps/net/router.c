@@ -212,7 +212,7 @@ static bool port_open(struct port *p, bool casts, unsigned char of_link[16])
     p->index = if_nametoindex(p->iface);
     p->in = p->out = -1;
     if (!p->index)
-        return !fail("%s: no such interface here", p->iface);
+        return refuse("%s: no such interface here", p->iface);
     const struct sockaddr_ll at = { .sll_family = AF_PACKET,
                                     .sll_protocol = htons(ETH_P_IPV6),
                                     .sll_ifindex = (int)p->index };
@@ -233,10 +233,10 @@ static bool port_open(struct port *p, bool casts, unsigned char of_link[16])
                              sizeof groups) < 0 ||
                   setsockopt(p->out, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off,
                              sizeof off) < 0))
-        return !fail_path(p->iface, errno);
+        return refuse_path(p->iface, errno);
     memcpy(ask.ifr_name, p->iface, sizeof ask.ifr_name);
     if (ioctl(p->out, SIOCGIFMTU, &ask) < 0)
-        return !fail_path(p->iface, errno);
+        return refuse_path(p->iface, errno);
     p->face.mtu = (unsigned)ask.ifr_mtu;
     port_address(p, of_link);
     return true;
@@ -259,10 +259,10 @@ static bool port_marks(const struct router_args *args,
 {
     const bly_status st =
         router_face(args, secret, args->name, strchr(link, '=') + 1, out);
-    return !st || !fail("%s: no marks: %s", link,
-                        st == BLY_EINVAL ? "names of at most 62 bytes together"
-                        : st == BLY_ENOMEM ? "no memory"
-                                           : bly_error());
+    return !st || refuse("%s: no marks: %s", link,
+                         st == BLY_EINVAL ? "names of at most 62 bytes together"
+                         : st == BLY_ENOMEM ? "no memory"
+                                            : bly_error());
 }
 
 /* The secret was changed: from now on all marks differ, or, if it cannot be
@@ -288,25 +288,25 @@ static bool ports_open(struct router *r, const struct router_args *args,
         const char *const link = args->links.at[i];
         const char *const equals = strchr(link, '=');
         if (i == ROUTER_FACES)
-            return !fail("at most %d interfaces", ROUTER_FACES);
+            return refuse("at most %d interfaces", ROUTER_FACES);
         struct port *const p = &r->ports[r->nports];
         p->in = p->out = -1;
         if (!equals || equals == link || !equals[1] ||
             (size_t)(equals - link) >= sizeof p->iface)
-            return !fail("--link: %s; expected IFACE=NEIGHBOUR", link);
+            return refuse("--link: %s; expected IFACE=NEIGHBOUR", link);
         r->nports++;
         memcpy(p->iface, link, (size_t)(equals - link));
         for (unsigned k = 0; k + 1 < r->nports; k++)
             if (strcmp(r->ports[k].iface, p->iface) == 0)
-                return !fail("--link: %s is given twice", p->iface);
+                return refuse("--link: %s is given twice", p->iface);
         if (!port_marks(args, secret, link, &p->face))
             return false;
         if (!port_open(p, r->casts, r->caster.address[i]))
             return false;
     }
     return r->nports > 0 ||
-           !fail("which interfaces? Right: --link IFACE=NEIGHBOUR, once for "
-                 "each");
+           refuse("which interfaces? Right: --link IFACE=NEIGHBOUR, once for "
+                  "each");
 }
 
 /* ------------------------------------------------------------------- routes */
@@ -577,16 +577,16 @@ static bool groups_open(struct router *r, const struct router_args *args)
         return true;
     if (args->groups > GROUPS_MOST || args->cell_bits > 64 ||
         args->refresh > 86400)
-        return !fail("at most %d --groups, 64 --cell-bits and 86400 seconds "
-                     "of --refresh",
-                     GROUPS_MOST);
+        return refuse("at most %d --groups, 64 --cell-bits and 86400 seconds "
+                      "of --refresh",
+                      GROUPS_MOST);
     /* Anybody who can compute the positions of groups can fill the filters. */
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        return !fail_path("getrandom", errno);
+        return refuse_path("getrandom", errno);
     const double bits = args->cell_bits ? (double)args->cell_bits : USUAL_BITS;
     if (!cast_new(&r->caster.cast, args->groups, bits, args->groups, seed))
-        return !fail("no memory for %llu groups",
-                     (unsigned long long)args->groups);
+        return refuse("no memory for %llu groups",
+                      (unsigned long long)args->groups);
     r->casts = true;
     r->caster.nfaces = (unsigned)args->links.n;
     r->caster.period = 1000 * (args->refresh ? args->refresh : USUAL_REFRESH);
@@ -630,7 +630,7 @@ int net_router(const struct router_args *given)
     r->strikes = (unsigned)args.strikes;
     r->result.name = args.name;
     r->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    ok = r->netlink >= 0 || !fail_path("netlink", errno);
+    ok = r->netlink >= 0 || refuse_path("netlink", errno);
     ok = ok && groups_open(r, &args) && ports_open(r, &args, secret);
     if (ok) {
         const uint64_t start = clock_ms();

@@ -45,10 +45,10 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
                                 a->r ? a->r : CHORD_USUAL_R,
                                 a->copies ? a->copies : CHORD_USUAL_COPIES };
     if (p->r > CHORD_MOST_SUCC)
-        return !fail("--successors is from 1 to %d", CHORD_MOST_SUCC);
+        return refuse("--successors is from 1 to %d", CHORD_MOST_SUCC);
     if (p->copies > p->r)
-        return !fail("--copies is at most --successors, which is %llu",
-                     (unsigned long long)p->r);
+        return refuse("--copies is at most --successors, which is %llu",
+                      (unsigned long long)p->r);
     return true;
 }
 
@@ -83,7 +83,7 @@ static bool file_digest(const char *name, unsigned char digest[STORE_DIGEST])
 {
     const size_t n = strlen(name);
     if (!n || n > NAME_MOST)
-        return !fail("a name on the ring has 1 to %d bytes", NAME_MOST);
+        return refuse("a name on the ring has 1 to %d bytes", NAME_MOST);
     name_digest(name, n, digest);
     return true;
 }
@@ -394,7 +394,7 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
     static struct chord_message m;
     struct chord_found f;
     if (!client_owner(c, 0, &f))
-        return !fail("the ring cannot be asked: %s", c->call.why);
+        return refuse("the ring cannot be asked: %s", c->call.why);
     struct chord_peer at = f.owner;
     const uint64_t first = at.id;
     for (unsigned steps = 0; steps < BOOK_MOST; steps++) {
@@ -404,7 +404,7 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
                 at = f.owner;
                 continue;
             }
-            return !fail("the ring cannot be asked: %s", c->call.why);
+            return refuse("the ring cannot be asked: %s", c->call.why);
         }
         if (!each(c, at, m.peers[0], ctx))
             return false;
@@ -412,13 +412,13 @@ static bool round_the_ring(struct chord_client *c, member_fn *each, void *ctx)
         while (i < m.npeers && !m.peers[i].at)
             i++;
         if (i == m.npeers)
-            return !fail("a member of the ring has no successor");
+            return refuse("a member of the ring has no successor");
         const uint64_t before = at.id;
         at = m.peers[i];
         if (chord_within(before, first, at.id))
             return true;
     }
-    return !fail("the ring does not end");
+    return refuse("the ring does not end");
 }
 
 struct listing {
@@ -532,7 +532,7 @@ static bool note_member(struct chord_client *c, struct chord_peer at,
     (void)pred;
     uint64_t *const more = realloc(m->ids, (m->n + 1) * sizeof *more);
     if (!more)
-        return !fail("no memory for the members");
+        return refuse("no memory for the members");
     m->ids = more;
     m->ids[m->n++] = at.id;
     return true;

@@ -148,28 +148,28 @@ bool node_names_open(struct node *n)
     const struct roster_entry self = { 0, n->address, (uint16_t)spec->vnodes };
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed || !seed)
-        return !fail("the system has no random numbers");
+        return refuse("the system has no random numbers");
     if (!names_init(&n->names, &names_of_node, n, &self, spec->params.copies,
                     spec->least_copies, seed))
-        return !fail("no lock for the names");
+        return refuse("no lock for the names");
     n->named = true;
     char *const folder = roster_path(n, ""), *const path =
                                                  roster_path(n, "/roster");
     size_t nbytes = 0;
     bool there = false, ok = folder && path;
     if (ok && mkdir(folder, 0777) && errno != EEXIST)
-        ok = !fail_path(folder, errno);
+        ok = refuse_path(folder, errno);
     unsigned char *const bytes =
         ok ? roster_bytes(path, &nbytes, &there) : NULL;
     if (ok && bytes) {
         const char *const why = names_load(&n->names, bytes, nbytes);
         if (why)
-            ok = !fail("%s: %s; if this node's names are on other nodes, too, "
-                       "use an empty folder, or remove this file to offer "
-                       "them what this node has",
-                       path, why);
+            ok = refuse("%s: %s; if this node's names are on other nodes, too, "
+                        "use an empty folder, or remove this file to offer "
+                        "them what this node has",
+                        path, why);
     } else if (ok && there) {
-        ok = !fail_path(path, errno);
+        ok = refuse_path(path, errno);
     }
     if (ok && !names_state(&n->names).n) {
         /* Names without a roster are of an earlier version. */
@@ -177,7 +177,7 @@ bool node_names_open(struct node *n)
         n->names.merges = store_list(n->store, STORE_NAMES, UINT64_MAX,
                                      UINT64_MAX, NULL, &any, 1) > 0;
         if (!spec->nentries && !names_found(&n->names))
-            ok = !fail("%s: the roster cannot be kept", path);
+            ok = refuse("%s: the roster cannot be kept", path);
     }
     free(bytes);
     free(folder);

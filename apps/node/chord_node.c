@@ -497,7 +497,7 @@ static bool start_threads(struct node *n)
                                                                  : back_worker;
         const int error = pthread_create(&n->threads[i], NULL, run, n);
         if (error)
-            return !fail("no thread: %s", strerror(error));
+            return refuse("no thread: %s", strerror(error));
         n->nthreads++;
     }
     return true;

@@ -10,8 +10,7 @@
 #include "apps/node/chord_node.h"
 #include "report/say.h"
 
-/* --------------------------------------------------------------------- status
- */
+/* ----------------------------------------------------------------- status */
 
 /* The id of a descriptor; its address goes to text. */
 static uint64_t take_peer(struct body *b, char text[ADDRESS_TEXT])
@@ -176,8 +175,8 @@ static bool take_absence(const char *text, uint64_t *seconds)
             unit = units[i].seconds;
     if (text[0] < '0' || text[0] > '9' || !unit || !n ||
         n > 100000000 / unit * 40)
-        return !fail("--absence %s: use a number and s, m, h or d, such as 30d",
-                     text);
+        return refuse(
+            "--absence %s: use a number and s, m, h or d, such as 30d", text);
     *seconds = n * unit;
     return true;
 }

@@ -84,15 +84,15 @@ static bool file_is_sorted(const struct mirror *m)
         const int got =
             line_behind(m, m->nbytes / SORTED_SAMPLES * i, &start, digits);
         if (got < 0)
-            return !fail("%s: not a list of %s hashes, at byte %llu", m->path,
-                         password_hashes[m->which].name,
-                         (unsigned long long)start);
+            return refuse("%s: not a list of %s hashes, at byte %llu", m->path,
+                          password_hashes[m->which].name,
+                          (unsigned long long)start);
         if (got == 0)
             break;
         if (memcmp(digits, before, ndigits) < 0)
-            return !fail("%s: not sorted by hash, at byte %llu; get the list "
-                         "in that order, or use LC_ALL=C sort",
-                         m->path, (unsigned long long)start);
+            return refuse("%s: not sorted by hash, at byte %llu; get the list "
+                          "in that order, or use LC_ALL=C sort",
+                          m->path, (unsigned long long)start);
         memcpy(before, digits, ndigits);
     }
     return true;

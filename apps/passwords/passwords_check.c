@@ -101,7 +101,7 @@ static bool confirm(const struct asking *a, const unsigned char *hash,
     if (!v->maybe)
         return true;
     if (!mirror_count(&a->mirror, hash, &v->seen, why, sizeof why))
-        return !fail("%s: %s", a->mirror.path, why);
+        return refuse("%s: %s", a->mirror.path, why);
     v->maybe = v->seen > 0;
     return true;
 }
@@ -116,7 +116,7 @@ static bool ask_batch(struct asking *a, unsigned char (*hashes)[HASH_MOST],
         keys[i] = (bly_bytes){ hashes[i], password_hashes[a->which].nbytes };
     bly_has_keys(a->f, keys, n, maybe);
     if (bly_damage(a->f))
-        return !fail_library();
+        return refuse_library();
     for (size_t i = 0; i < n; i++) {
         struct verdict v = { .line = a->nasked + i + 1,
                              .maybe = maybe[i / 64] >> i % 64 & 1 };
@@ -154,8 +154,8 @@ static bool ask_lines(struct asking *a, struct vault *v)
             return n == 0 || ask_batch(a, hashes, n);
         if (!hash_password(a->which, line, len, v->spare, v->nspare,
                            hashes[n++]))
-            return !fail("line %llu is not UTF-8, which NTLM needs",
-                         (unsigned long long)(a->nasked + n));
+            return refuse("line %llu is not UTF-8, which NTLM needs",
+                          (unsigned long long)(a->nasked + n));
         if (n == BATCH || !vault_ready(v)) {
             if (!ask_batch(a, hashes, n))
                 return false;
@@ -244,10 +244,11 @@ static bool find_hash(struct asking *a, const char *path)
         return true;
     }
     if (!bly_pair_of(a->f, HASHES_PAIR, &value))
-        return !fail("%s: does not say which hash of passwords it holds; use a "
-                     "filter of bloomery passwords build, or --list sha1 or "
-                     "ntlm for one whose keys are the bytes of hashes",
-                     path);
+        return refuse(
+            "%s: does not say which hash of passwords it holds; use a "
+            "filter of bloomery passwords build, or --list sha1 or "
+            "ntlm for one whose keys are the bytes of hashes",
+            path);
     char name[16];
     snprintf(name, sizeof name, "%.*s", (int)(value.len & 15),
              (const char *)value.ptr);

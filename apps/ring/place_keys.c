@@ -46,7 +46,7 @@ static bool gather_keys(const struct placing_args *args,
         g->n = (size_t)(args->keys ? args->keys : 1000000);
         g->hashes = g->n <= MOST_KEYS ? malloc(g->n * sizeof *g->hashes) : NULL;
         if (!g->hashes)
-            return !fail("--keys: no memory for %zu keys", g->n);
+            return refuse("--keys: no memory for %zu keys", g->n);
         for (size_t i = 0; i < g->n; i++) {
             const uint64_t number = i;
             bly_hash_ints(hasher, &number, 1, &g->hashes[i]);
@@ -54,7 +54,7 @@ static bool gather_keys(const struct placing_args *args,
         return true;
     }
     if (args->keys)
-        return !fail("--keys and files of keys exclude each other");
+        return refuse("--keys and files of keys exclude each other");
     const struct keys from = { 0 };
     struct input in;
     if (!keys_files(&from, (const char *const *)inputs->at, inputs->n, &in))
@@ -67,9 +67,9 @@ static bool gather_keys(const struct placing_args *args,
     const bool ok = pipeline_run(&job, &in) == BLY_OK;
     input_close(&in);
     if (!ok)
-        return !fail("%s", job.error);
+        return refuse("%s", job.error);
     if (!g->n)
-        return !fail("there are no keys in the input");
+        return refuse("there are no keys in the input");
     return true;
 }
 

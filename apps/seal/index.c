@@ -163,7 +163,7 @@ bool index_open(const char *folder, struct sealed_index *x, bool *found)
     *x = (struct sealed_index){ 0 };
     char *const path = index_path(folder);
     if (!path)
-        return !fail("out of memory");
+        return refuse("out of memory");
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *found = fd >= 0;
     const char *const wrong = fd >= 0           ? read_index(x, fd)

@@ -76,7 +76,7 @@ static bool take_head(void *ctx, const struct document_head *head)
     struct wanted *const w = r->at;
     w->name = malloc(head->name.len + 1);
     if (!w->name)
-        return !fail("out of memory");
+        return refuse("out of memory");
     memcpy(w->name, head->name.ptr, head->name.len);
     w->name[head->name.len] = '\0';
     w->nname = head->name.len;
@@ -281,7 +281,7 @@ struct wants {
 static bool wants_put(struct wants *all, const struct wanted *w)
 {
     if (!GROW(&all->at, &all->room, all->n + 1))
-        return !fail("out of memory");
+        return refuse("out of memory");
     all->at[all->n++] = *w;
     return true;
 }

@@ -42,7 +42,7 @@ bool private_folder(const char *path)
     const mode_t mask = umask(077);
     const bly_status st = bly_folder_make(path);
     umask(mask);
-    return !st || !fail_library();
+    return !st || refuse_library();
 }
 
 /* One process at a time changes an archive. The descriptor holds the lock;
@@ -113,7 +113,7 @@ static bool add_files(const struct seal_keys *k, const char *folder,
 {
     const uint64_t before = x->n;
     size_t *const order = any_order(files->n);
-    bool ok = order || !fail("out of memory");
+    bool ok = order || refuse("out of memory");
     for (size_t i = 0; i < files->n && ok; i++) {
         const char *const path = files->at[order[i]];
         struct entry e = { .number = before + order[i] + 1 };
@@ -121,7 +121,7 @@ static bool add_files(const struct seal_keys *k, const char *folder,
         ok = document_seal(k, folder, path, x->r, &e);
         if (ok) {
             told->index_bytes += (e.m + 7) / 8;
-            ok = index_put(x, &e) || !fail("out of memory");
+            ok = index_put(x, &e) || refuse("out of memory");
         }
         if (!ok)
             free(e.bits);
@@ -143,22 +143,23 @@ static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
         return true;
     }
     if (memcmp(x->key_id, k->id, KEY_ID_BYTES) != 0)
-        return !fail("%s: sealed with another key", folder);
+        return refuse("%s: sealed with another key", folder);
     if (args->fpr > 0 && zindex_probes(fpr) != x->r)
-        return !fail("%s: its rate is %s since it was made; leave out --fpr",
-                     folder, show_rate(x->fpr));
+        return refuse("%s: its rate is %s since it was made; leave out --fpr",
+                      folder, show_rate(x->fpr));
     unsigned char proof[INDEX_PROOF_BYTES];
     index_prove(x, k, proof);
     if (x->version == 1) {
         if (!(args->fpr > 0))
-            return !fail("%s: its index, by an older bloomery, does not prove "
-                         "the rate that it was made with; give it with --fpr",
-                         folder);
+            return refuse("%s: its index, by an older bloomery, does not prove "
+                          "the rate that it was made with; give it with --fpr",
+                          folder);
         memcpy(x->proof, proof, sizeof proof);
     } else if (sodium_memcmp(x->proof, proof, sizeof proof) != 0) {
-        return !fail("%s: somebody without the key has changed the rate in its "
-                     "index; bring the index back from a copy",
-                     folder);
+        return refuse(
+            "%s: somebody without the key has changed the rate in its "
+            "index; bring the index back from a copy",
+            folder);
     }
     return true;
 }
@@ -253,8 +254,8 @@ static bool trapdoor_read(const char *text, unsigned char out[TRAPDOOR_ALL])
                     strlen(text) == mark + 2 * TRAPDOOR_ALL &&
                     hex_read(text + mark, TRAPDOOR_ALL, out);
     return ok ||
-           !fail("'%s' is not a trapdoor; bloomery seal trapdoor prints one",
-                 show_name(text));
+           refuse("'%s' is not a trapdoor; bloomery seal trapdoor prints one",
+                  show_name(text));
 }
 
 /* ------------------------------------------------------------------ search */

@@ -180,9 +180,9 @@ static bool seal_fd(struct sealing *s, const char *folder)
 {
     struct stat st;
     if (fstat(s->fd, &st) != 0)
-        return !fail_path(s->path, errno);
+        return refuse_path(s->path, errno);
     if (!S_ISREG(st.st_mode))
-        return !fail("%s: not a regular file", s->path);
+        return refuse("%s: not a regular file", s->path);
     s->nbytes = (uint64_t)st.st_size;
     s->ninside = padded(INSIDE_HEADER + strlen(s->name) + s->nbytes);
     const uint64_t nwords = zindex_words(s->ninside);
@@ -191,7 +191,7 @@ static bool seal_fd(struct sealing *s, const char *folder)
     char *const to = sealed_path(folder, s->entry->id);
     if (!s->entry->bits || !to) {
         free(to);
-        return !fail("out of memory");
+        return refuse("out of memory");
     }
     s->cutter = (struct word_cutter){ .each = seal_word, .ctx = s };
     const bly_status wrote =
@@ -203,7 +203,7 @@ static bool seal_fd(struct sealing *s, const char *folder)
         fail_library();
     char more;
     if (ok && read(s->fd, &more, 1) != 0)
-        ok = !fail("%s: it became longer while it was read", s->path);
+        ok = refuse("%s: it became longer while it was read", s->path);
     if (ok && nwords > s->words.n)
         seal_blind(s->entry->bits, s->entry->m, s->r, nwords - s->words.n);
     if (!ok)
@@ -245,7 +245,7 @@ bool document_seal(const struct seal_keys *k, const char *folder,
     randombytes_buf(entry->id, DOCUMENT_ID_BYTES);
     s.name = stored_name(path);
     if (!s.name)
-        return !fail("out of memory");
+        return refuse("out of memory");
     bool ok = false;
     s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s.fd < 0)
@@ -288,7 +288,7 @@ static bool take_inside(struct opening *o, const unsigned char *at, size_t n)
     while (!o->named && n) {
         const size_t want = head_bytes(o);
         if (want > o->header + NAME_MOST)
-            return !fail("%s: not as it was sealed", o->path);
+            return refuse("%s: not as it was sealed", o->path);
         const size_t some = want - o->nhead < n ? want - o->nhead : n;
         memcpy(o->head + o->nhead, at, some);
         o->nhead += some;
@@ -320,15 +320,15 @@ static bool open_fd(const struct seal_keys *k, int fd, const char *path,
     struct opening o = { .to = to, .path = path, .header = INSIDE_HEADER };
     if (read_all(fd, header, sizeof header) != (int64_t)sizeof header ||
         memcmp(header, SEALED_MAGIC, 8) != 0)
-        return !fail("%s: not a sealed document", path);
+        return refuse("%s: not a sealed document", path);
     if (get_le(header + 8, 4) == 1)
         o.header = INSIDE_HEADER_1;
     else if (get_le(header + 8, 4) != SEALED_VERSION)
-        return !fail("%s: sealed by a newer bloomery", path);
+        return refuse("%s: sealed by a newer bloomery", path);
     if (sodium_memcmp(header + 16, k->id, KEY_ID_BYTES) != 0)
-        return !fail("%s: sealed with another key", path);
+        return refuse("%s: sealed with another key", path);
     if (memcmp(header + 24, id, DOCUMENT_ID_BYTES) != 0)
-        return !fail("%s: another document than its name says", path);
+        return refuse("%s: another document than its name says", path);
     bool ok = crypto_secretstream_xchacha20poly1305_init_pull(
                   &state, header + SEALED_NAMED, k->stream) == 0;
     unsigned char tag = 0;
@@ -347,7 +347,7 @@ static bool open_fd(const struct seal_keys *k, int fd, const char *path,
     explicit_bzero(plain, sizeof plain);
     explicit_bzero(&state, sizeof state);
     ok = ok && o.named && o.left == 0 && read(fd, sealed, 1) == 0;
-    return ok || !fail("%s: not as it was sealed", path);
+    return ok || refuse("%s: not as it was sealed", path);
 }
 
 bool document_open(const struct seal_keys *k, const char *folder,
@@ -355,10 +355,10 @@ bool document_open(const struct seal_keys *k, const char *folder,
 {
     char *const path = sealed_path(folder, id);
     if (!path)
-        return !fail("out of memory");
+        return refuse("out of memory");
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const bool ok =
-        fd < 0 ? !fail_path(path, errno) : open_fd(k, fd, path, id, to);
+        fd < 0 ? refuse_path(path, errno) : open_fd(k, fd, path, id, to);
     if (fd >= 0)
         close(fd);
     free(path);

@@ -92,7 +92,7 @@ static bool part_open(struct part *p, const struct isect_args *args,
     p->client.line = (struct sync_line){ .exchange = local_exchange, .ctx = p };
     sync_begin(&p->session, secret, timeout);
     if (!p->here && !strchr(name, ':'))
-        return !fail_path(name, ENOENT);
+        return refuse_path(name, ENOENT);
     if (!p->here) {
         if (!sync_reach(&p->session, name, NULL))
             return false;
@@ -101,9 +101,9 @@ static bool part_open(struct part *p, const struct isect_args *args,
         p->set.path = "/dev/null";
     }
     if (!set_read(&p->set))
-        return !fail("%s", p->set.why);
+        return refuse("%s", p->set.why);
     if (!client_hello(&p->client))
-        return !fail("%s: %s", name, p->client.why);
+        return refuse("%s: %s", name, p->client.why);
     p->items = p->left = p->client.report.there;
     return true;
 }
@@ -175,7 +175,7 @@ static bool confirm(struct part *p, uint64_t *elements, size_t *n)
         if (client_ask(c, &r))
             bits = read_bytes(&r, (some + 7) / 8);
         if (!bits)
-            return !fail("%s: %s", p->name, c->why[0] ? c->why : "no answer");
+            return refuse("%s: %s", p->name, c->why[0] ? c->why : "no answer");
         for (size_t i = 0; i < some; i++)
             if (bits[i / 8] >> i % 8 & 1)
                 elements[kept++] = elements[at + i];
@@ -230,7 +230,7 @@ static int run_chain(const struct isect_args *args, struct part **order,
     }
     if (ok &&
         !client_elements(&last->client, SYNC_LEFT, last->left, &found, &nfound))
-        ok = !fail("%s: %s", last->name, last->client.why);
+        ok = refuse("%s: %s", last->name, last->client.why);
     const size_t passed = nfound;
     /* Back along the chain: what an earlier list lacks is dropped. */
     for (size_t i = n - 1; ok && i-- > 0;) {
@@ -249,7 +249,7 @@ static int run_chain(const struct isect_args *args, struct part **order,
     if (ok && !args->count && !args->json && !quiet) {
         source->client.shows = source->client.bare = true;
         if (!client_lines(&source->client, found, nfound))
-            ok = !fail("%s: %s", source->name, source->client.why);
+            ok = refuse("%s: %s", source->name, source->client.why);
     }
     const int status = ok ? tell(args, order, n, &r, lists) : TROUBLE;
     free(found);

@@ -44,7 +44,7 @@ bool sync_reach(struct sync_session *s, const char *where, const char *command)
         return true;
     sync_why(s, why);
     session_close(&s->session);
-    return !fail("%s: %s", where, why);
+    return refuse("%s: %s", where, why);
 }
 
 bool sync_send(struct sync_session *s, const struct block *message,

@@ -61,7 +61,7 @@ static bool begin_set(struct sync_set *set, const struct sync_args *args,
                                           : SYNC_LINES;
     if (args->objects) {
         if (there && set->form == SYNC_LINES)
-            return !fail("%s: not a folder; --objects is for folders", path);
+            return refuse("%s: not a folder; --objects is for folders", path);
         set->form = SYNC_OBJECTS;
     }
     return true;

@@ -297,14 +297,14 @@ static bool can_serve(const struct sync_args *args, const char *path)
     struct stat st;
     if (!access(path, args->writes ? R_OK | W_OK : R_OK)) {
         if (args->objects && !stat(path, &st) && !S_ISDIR(st.st_mode))
-            return !fail("%s: not a folder; --objects is for folders", path);
+            return refuse("%s: not a folder; --objects is for folders", path);
         return true;
     }
     if (errno != ENOENT || !args->writes)
-        return !fail_path(path, errno);
+        return refuse_path(path, errno);
     char *const above = strdup(path);
     if (!above)
-        return !fail("out of memory");
+        return refuse("out of memory");
     size_t n = strlen(above);
     while (n > 1 && above[n - 1] == '/')
         n--;

@@ -81,8 +81,8 @@ static bool read_line(void *ctx, bly_bytes line)
     if (!line.len)
         return true;
     if (!memory_spares(r->text.len + r->n * sizeof *r->lines))
-        return !fail("more lines than there is memory for; use -o FOLDER/ and "
-                     "a part of them at a time");
+        return refuse("more lines than there is memory for; use -o FOLDER/ and "
+                      "a part of them at a time");
     const char *const cut = memchr(line.ptr, r->delimiter, line.len);
     struct line l = { .at = r->text.len,
                       .nkey = cut ? (size_t)(cut - (const char *)line.ptr)
@@ -90,24 +90,24 @@ static bool read_line(void *ctx, bly_bytes line)
                       .deleted = !cut };
     l.nvalue = cut ? line.len - l.nkey - 1 : 0;
     if (!GROW(&r->lines, &r->room, r->n + 1))
-        return !fail("out of memory");
+        return refuse("out of memory");
     if (r->args->hex && cut) {
         if (l.nvalue % 2 || !block_fit(&r->text, l.at + line.len) ||
             !hex_read(cut + 1, l.nvalue / 2,
                       (unsigned char *)r->text.at + l.at + l.nkey))
-            return !fail("line %zu: the value is not hexadecimal digits, two "
-                         "for each byte",
-                         r->n + 1);
+            return refuse("line %zu: the value is not hexadecimal digits, two "
+                          "for each byte",
+                          r->n + 1);
         l.nvalue /= 2;
         memcpy(r->text.at + l.at, line.ptr, l.nkey);
         r->text.len += l.nkey + l.nvalue;
     } else if ((l.nkey && !block_put(&r->text, line.ptr, l.nkey)) ||
                (l.nvalue && !block_put(&r->text, cut + 1, l.nvalue))) {
-        return !fail("out of memory");
+        return refuse("out of memory");
     }
     r->lines[r->n++] = l;
     /* Something between two lines: places in the text tell their order. */
-    return block_put(&r->text, "", 1) || !fail("out of memory");
+    return block_put(&r->text, "", 1) || refuse("out of memory");
 }
 
 static int entry_order(const void *a, const void *b)
@@ -155,8 +155,8 @@ bool table_spec_fits(const struct table_args *a, bly_spec *spec)
     if (!bly_kind_named(spec->kind, &kind))
         return false;
     if (kind_unreliable(&kind))
-        return !fail("--kind %s: keys would be missed: %s", kind.name,
-                     kind_unreliable(&kind));
+        return refuse("--kind %s: keys would be missed: %s", kind.name,
+                      kind_unreliable(&kind));
     if (spec->fpr <= 0)
         spec->fpr = TABLE_FPR;
     if (spec->keying.type == BLY_KEYS_UNKNOWN)

@@ -39,7 +39,7 @@ static bool tables_add(struct tables *t, const char *folder, const char *name)
     const size_t n = strlen(folder) + strlen(name) + 2;
     char *const path = GROW(&t->at, &t->room, t->n + 1) ? malloc(n) : NULL;
     if (!path)
-        return !fail("out of memory");
+        return refuse("out of memory");
     snprintf(path, n, "%s%s%s", folder, *folder ? "/" : "", name);
     t->at[t->n++] = (struct table_file){ .path = path };
     return true;
@@ -57,11 +57,11 @@ static bool list_tables(struct tables *t, const char *folder)
     const struct dirent *e;
     bool ok = d != NULL;
     if (!ok)
-        return !fail_path(folder, errno);
+        return refuse_path(folder, errno);
     while (ok && (errno = 0, e = readdir(d)))
         ok = !is_table_name(e->d_name) || tables_add(t, folder, e->d_name);
     if (ok && errno)
-        ok = !fail_path(folder, errno);
+        ok = refuse_path(folder, errno);
     closedir(d);
     if (t->n)
         qsort(t->at, t->n, sizeof *t->at, newest_first);
@@ -83,7 +83,7 @@ static bool map_table(struct table_file *f, bool *gone)
         const int error = errno;
         if (fd >= 0)
             close(fd);
-        return !fail_path(f->path, error);
+        return refuse_path(f->path, error);
     }
     int error = 0;
     if (S_ISREG(st.st_mode) && st.st_size > 0 &&
@@ -96,10 +96,10 @@ static bool map_table(struct table_file *f, bool *gone)
     }
     close(fd);
     if (error)
-        return !fail_path(f->path, error);
+        return refuse_path(f->path, error);
     return table_open(&f->table, f->map ? f->map : "", f->map ? f->n : 0,
                       why) ||
-           !fail("%s: %s", f->path, why);
+           refuse("%s: %s", f->path, why);
 }
 
 /* Are the tables in a folder still those of t, and is it as it was? False, with
@@ -111,7 +111,7 @@ static bool look_again(const struct tables *t, const char *folder,
     struct tables now = { 0 };
     bool ok = list_tables(&now, folder);
     if (ok && stat(folder, &is))
-        ok = !fail_path(folder, errno);
+        ok = refuse_path(folder, errno);
     *same = ok && now.n == t->n && is.st_mtim.tv_sec == was->st_mtim.tv_sec &&
             is.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
     for (size_t i = 0; i < t->n && *same; i++)
@@ -128,7 +128,7 @@ bool tables_open(struct tables *t, const char *path)
         bool gone = false, same = true;
         *t = (struct tables){ 0 };
         if (stat(path, &st))
-            return !fail_path(path, errno);
+            return refuse_path(path, errno);
         const bool folder = S_ISDIR(st.st_mode);
         cut_watch(path, NULL);
         bool ok = folder ? list_tables(t, path) : tables_add(t, "", path);
@@ -139,7 +139,7 @@ bool tables_open(struct tables *t, const char *path)
             return ok;
         tables_close(t);
     }
-    return !fail("%s: its tables change faster than they can be opened", path);
+    return refuse("%s: its tables change faster than they can be opened", path);
 }
 
 void tables_close(struct tables *t)
@@ -160,15 +160,15 @@ static bool lock_folder(int fd, const char *folder)
     const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
     for (uint64_t ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms += 20) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return !fail_path(folder, errno);
+            return refuse_path(folder, errno);
         if (!wait_for_lock(NULL, folder, ms)) {
             char holder[64];
             bly_lock_holder(folder, holder, sizeof holder);
-            return !fail("%s: another process is adding a table or "
-                         "compacting%s%s; --wait "
-                         "sets how many seconds to wait",
-                         folder, holder[0] ? ", or holds its lock: " : "",
-                         holder);
+            return refuse("%s: another process is adding a table or "
+                          "compacting%s%s; --wait "
+                          "sets how many seconds to wait",
+                          folder, holder[0] ? ", or holds its lock: " : "",
+                          holder);
         }
         nanosleep(&pause, NULL);
     }
@@ -192,7 +192,8 @@ char *tables_next(const char *folder, int *lock)
         const unsigned long long n = strtoull(name, &end, 10);
         /* A name of another form may come behind all numbers. */
         if (end - name != 8 || strcmp(end, TABLE_END) != 0)
-            ok = !fail("%s: its name is not a number of 8 digits, so it is not "
+            ok =
+                refuse("%s: its name is not a number of 8 digits, so it is not "
                        "known what is newer; give the new table a name "
                        "yourself, -o %s/NAME" TABLE_END,
                        all.at[i].path, folder);
@@ -200,7 +201,7 @@ char *tables_next(const char *folder, int *lock)
             highest = n;
     }
     if (ok && highest + 1 >= NUMBER_END)
-        ok = !fail("%s: no number is left for another table", folder);
+        ok = refuse("%s: no number is left for another table", folder);
     const size_t room = strlen(folder) + 32;
     if (ok && !(path = malloc(room)))
         fail("out of memory");

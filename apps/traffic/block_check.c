@@ -163,7 +163,7 @@ static bool frame_check(struct check_run *r, const struct capture *c,
         break;
     }
     if (r->args->block.kernel && c->link != LINK_OF_KERNEL)
-        return !fail("%s: the kernel's program is for Ethernet", c->name);
+        return refuse("%s: the kernel's program is for Ethernet", c->name);
     return !r->args->block.kernel ||
            xdp_trial_packet(&r->trial, f->at, f->n, stopped, &r->disagree);
 }

@@ -68,7 +68,7 @@ static bool list_attach(const struct pins *p, const char *name,
 {
     const bool here = p->state == PINS_HERE;
     if (!p->interface)
-        return !fail("%s: there is no such interface", name);
+        return refuse("%s: there is no such interface", name);
     const int link = here ? bpf_pinned(p->link) : -1;
     if (here && link < 0)
         return !xdp_fail(name, errno);
@@ -93,9 +93,9 @@ static bool list_fits(const struct traffic_args *args, const char *path,
 {
     const struct prefix_lengths *const l = &list->lengths;
     return l->nfour || l->nsix || args->block.empty ||
-           !fail("%s: the list is empty, and would let everybody pass; use "
-                 "--empty if that is meant, or --detach %s",
-                 path, args->block.xdp);
+           refuse("%s: the list is empty, and would let everybody pass; use "
+                  "--empty if that is meant, or --detach %s",
+                  path, args->block.xdp);
 }
 
 static int kernel_attach(const struct traffic_args *args, const char *path)

@@ -25,7 +25,7 @@ static bool base_name(const char *given, struct pins *p)
 {
     const char *const base = given ? given : DEFAULT_PINS;
     if (strlen(base) >= PINS_BASE)
-        return !fail("%s: too long", base);
+        return refuse("%s: too long", base);
     snprintf(p->base, sizeof p->base, "%s", base);
     snprintf(p->above, sizeof p->above, "%s/..", base);
     char *const last = strrchr(p->base, '/');
@@ -49,7 +49,7 @@ static bool folder_new_name(struct pins *p, const char *interface, char *out,
 {
     struct stat s;
     if (stat("/proc/self/ns/net", &s) < 0)
-        return !fail_path("/proc/self/ns/net", errno);
+        return refuse_path("/proc/self/ns/net", errno);
     snprintf(out, room, "%llu-%u-%s", (unsigned long long)s.st_ino,
              p->interface, interface);
     for (char *dot = out; (dot = strchr(dot, '.'));)
@@ -92,17 +92,17 @@ bool pins_find(const char *base, const char *interface, struct pins *p)
     *p = (struct pins){ 0 };
     if (strlen(interface) >= IF_NAMESIZE || !*interface ||
         strchr(interface, '/'))
-        return !fail("%s: not the name of an interface", interface);
+        return refuse("%s: not the name of an interface", interface);
     p->interface = if_nametoindex(interface);
     if (!base_name(base, p) ||
         !folder_new_name(p, interface, fresh, sizeof fresh))
         return false;
     if (p->interface && !xdp_attached(p->interface, &p->has))
-        return !fail("%s: the kernel does not say what is attached: %s",
-                     interface, strerror(errno));
+        return refuse("%s: the kernel does not say what is attached: %s",
+                      interface, strerror(errno));
     DIR *const d = opendir(p->base);
     if (!d && errno != ENOENT && errno != ENOTDIR)
-        return !fail_path(p->base, errno);
+        return refuse_path(p->base, errno);
     for (struct dirent *e; d && p->state != PINS_HERE && (e = readdir(d));) {
         const int state =
             e->d_name[0] == '.' ? PINS_NONE : folder_state(p, e->d_name, fresh);
@@ -136,10 +136,10 @@ bool pins_make(const struct pins *p)
     rmdir(p->folder);
     rmdir(p->base);
     if (!made && (in_bpf(p->above) || in_bpf(p->base)))
-        return !fail_path(p->folder, error);
-    return !fail("%s: not in a bpf file system; use mount -t bpf bpf "
-                 "/sys/fs/bpf",
-                 p->base);
+        return refuse_path(p->folder, error);
+    return refuse("%s: not in a bpf file system; use mount -t bpf bpf "
+                  "/sys/fs/bpf",
+                  p->base);
 }
 
 void pins_remove(const struct pins *p)

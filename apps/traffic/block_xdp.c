@@ -46,8 +46,8 @@ static const uint64_t xdp_code[] = {
 bool xdp_here(void)
 {
     return NCODE > 1 ||
-           !fail("this bloomery was built without clang, and has no program "
-                 "for the kernel");
+           refuse("this bloomery was built without clang, and has no program "
+                  "for the kernel");
 }
 
 int xdp_fail(const char *what, int error)

@@ -30,13 +30,13 @@ static bool live_start(pcap_t *p, const char *name)
     pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
     const int status = pcap_activate(p);
     if (status == PCAP_ERROR_PERM_DENIED)
-        return !fail("%s: capturing needs CAP_NET_RAW; run it as root, or "
-                     "after setcap cap_net_raw+ep on this program",
-                     name);
+        return refuse("%s: capturing needs CAP_NET_RAW; run it as root, or "
+                      "after setcap cap_net_raw+ep on this program",
+                      name);
     if (status < 0)
-        return !fail("%s: %s", name, pcap_statustostr(status));
+        return refuse("%s: %s", name, pcap_statustostr(status));
     /* Its own waiting ends with a packet, and with nothing else. */
-    return pcap_setnonblock(p, 1, error) == 0 || !fail("%s: %s", name, error);
+    return pcap_setnonblock(p, 1, error) == 0 || refuse("%s: %s", name, error);
 }
 
 static bool live_open(const char *name, struct capture *c)
@@ -44,15 +44,15 @@ static bool live_open(const char *name, struct capture *c)
     char error[PCAP_ERRBUF_SIZE] = "";
     c->handle = pcap_create(name, error);
     if (!c->handle)
-        return !fail("%s: %s", name, error);
+        return refuse("%s: %s", name, error);
     if (!live_start(c->handle, name))
         return false;
     c->link = pcap_datalink(c->handle);
     const char *const link = pcap_datalink_val_to_name(c->link);
     return link_known(c->link) ||
-           !fail("%s: packets of link type %s (%d) cannot be read; expected "
-                 "Ethernet, Linux cooked, raw IP or loopback",
-                 name, link ? link : "unknown", c->link);
+           refuse("%s: packets of link type %s (%d) cannot be read; expected "
+                  "Ethernet, Linux cooked, raw IP or loopback",
+                  name, link ? link : "unknown", c->link);
 }
 
 static enum captured live_next(struct capture *c, struct frame *f)
@@ -139,10 +139,10 @@ static bool file_open(const char *name, struct capture *c)
 {
     c->source = source_open(name, -1, SOURCE_ANY);
     if (!c->source)
-        return !fail_path(name, errno);
+        return refuse_path(name, errno);
     c->file = pcap_file_new(source_give, c->source);
     if (!c->file)
-        return !fail("out of memory");
+        return refuse("out of memory");
     const enum pcap_got got = pcap_file_begin(c->file);
     return got == PCAP_PACKET || !file_fail(c, got);
 }

@@ -9,15 +9,15 @@
 bool key_option(const struct traffic_args *args, struct key_choice *out)
 {
     return key_choose(args->key ? args->key : "5tuple", out) ||
-           !fail("--key '%s': not a key of packets (try 5tuple, src, dst, "
-                 "srcdst, prefix/24)",
-                 args->key);
+           refuse("--key '%s': not a key of packets (try 5tuple, src, dst, "
+                  "srcdst, prefix/24)",
+                  args->key);
 }
 
 bool form_option(const struct traffic_args *args, bool *csv)
 {
     *csv = args->form == 1;
     if (was_given(&args->form) && args->json)
-        return !fail("--form and --json exclude each other");
+        return refuse("--form and --json exclude each other");
     return true;
 }

@@ -129,7 +129,7 @@ static bool count_pass(struct count_run *r, count_take *take, bool last)
     r->damaged = got == CAPTURED_TROUBLE || capture_lost(&c, &t.lost);
     capture_close(&c);
     r->sum.totals = t;
-    return !st || !fail_library();
+    return !st || refuse_library();
 }
 
 /* -------------------------------------------------------------------- keys */
@@ -143,10 +143,10 @@ static bool key_read(const struct asking *a, bly_bytes text,
                      struct flow_key *key)
 {
     return key_parse(a->r->key, text.ptr, text.len, key) ||
-           !fail("%s: line %llu is not a flow with the key %s; expected one "
-                 "per line, as count prints them",
-                 a->r->args->count.keys, (unsigned long long)a->line,
-                 a->r->args->key ? a->r->args->key : "5tuple");
+           refuse("%s: line %llu is not a flow with the key %s; expected one "
+                  "per line, as count prints them",
+                  a->r->args->count.keys, (unsigned long long)a->line,
+                  a->r->args->key ? a->r->args->key : "5tuple");
 }
 
 static bool key_ask(void *ctx, bly_bytes text)
@@ -159,7 +159,7 @@ static bool key_ask(void *ctx, bly_bytes text)
         return false;
     if (tally_get(&a->r->tally, tally_hash(&a->r->tally, &key), &packets,
                   &bytes))
-        return !fail_library();
+        return refuse_library();
     row_print(a->r, &key, packets, bytes);
     a->r->sum.flows++;
     return true;
@@ -207,18 +207,18 @@ static bool count_options(struct count_run *r, const struct list *operands)
         return false;
     r->spec.kind = (enum tally_kind)a->count.sketch;
     if (a->interface ? operands->n : operands->n != 1)
-        return !fail("usage: bloomery traffic count CAPTURE, or --interface "
-                     "NAME --keys FILE");
+        return refuse("usage: bloomery traffic count CAPTURE, or --interface "
+                      "NAME --keys FILE");
     r->name = a->interface ? a->interface : operands->at[0];
     const bool once = a->interface || strcmp(r->name, "-") == 0;
     if (once && (!a->count.keys || r->spec.kind != TALLY_COUNTMIN))
-        return !fail(
+        return refuse(
             "%s: packets that come only once are counted by countmin, for "
             "flows that are known before; use --sketch countmin --keys FILE",
             r->name);
     if (a->count.error > 0 && r->spec.kind == TALLY_SPACECODE)
-        return !fail("--error: spacecode has no options for it; use countmin "
-                     "or spectral");
+        return refuse("--error: spacecode has no options for it; use countmin "
+                      "or spectral");
     r->spec.seed = a->seed;
     r->spec.error = a->count.error > 0               ? a->count.error
                     : r->spec.kind == TALLY_COUNTMIN ? DEFAULT_ERROR
@@ -231,7 +231,7 @@ static bool flows_measure(struct count_run *r)
 {
     r->tally.hasher = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = r->spec.seed };
     if (bly_hll_new(DISTINCT_BITS, NULL, &r->distinct))
-        return !fail_library();
+        return refuse_library();
     if (!count_pass(r, measure_take, false))
         return false;
     r->spec.flows = (uint64_t)ceil(bly_hll_estimate(r->distinct, NULL));
@@ -249,19 +249,19 @@ static bool count_run(struct count_run *r)
     if ((all || sized) && !flows_measure(r))
         return false;
     if (tally_new(&r->spec, &r->tally))
-        return !fail_library();
+        return refuse_library();
     if (all) {
         const bly_spec s = { .kind = "classic",
                              .items = r->spec.flows + r->spec.flows / 20 + 100,
                              .fpr = UNSEEN,
                              .seed = r->spec.seed };
         if (bly_new(&s, &r->seen))
-            return !fail_library();
+            return refuse_library();
     }
     if (!count_pass(r, tally_take, !all))
         return false;
     if (tally_flush(&r->tally))
-        return !fail_library();
+        return refuse_library();
     if (r->csv)
         puts("key,packets,bytes");
     else if (!r->args->json)

@@ -59,7 +59,7 @@ static bool nats_read(struct digest_run *r, const char *path)
     unsigned number = 0;
     bool good = f != NULL;
     if (!f)
-        return !fail("%s: cannot be read", path);
+        return refuse("%s: cannot be read", path);
     while (good && fgets(line, sizeof line, f)) {
         number++;
         if (line[0] == '#' || line[0] == '\n')
@@ -68,9 +68,9 @@ static bool nats_read(struct digest_run *r, const char *path)
         r->nnats += good;
     }
     fclose(f);
-    return good || !fail("%s: line %u: expected 10.0.0.5 192.0.2.1, or with a "
-                         "port on both sides: inside, then outside",
-                         path, number);
+    return good || refuse("%s: line %u: expected 10.0.0.5 192.0.2.1, or with a "
+                          "port on both sides: inside, then outside",
+                          path, number);
 }
 
 static bool digest_options(struct digest_run *r, const struct list *operands)
@@ -78,10 +78,10 @@ static bool digest_options(struct digest_run *r, const struct list *operands)
     const struct traffic_args *const a = r->args;
     const double seconds = a->interval > 0 ? a->interval : DEFAULT_SECONDS;
     if (!a->output)
-        return !fail("-o FILE is missing: where to write the tables");
+        return refuse("-o FILE is missing: where to write the tables");
     if (!a->interface == !operands->n || operands->n > 1)
-        return !fail("usage: bloomery traffic digest CAPTURE -o FILE, or "
-                     "--interface NAME");
+        return refuse("usage: bloomery traffic digest CAPTURE -o FILE, or "
+                      "--interface NAME");
     const char *name = a->digest.router;
     if (!name) {
         const char *const slash = strrchr(a->output, '/');
@@ -89,14 +89,14 @@ static bool digest_options(struct digest_run *r, const struct list *operands)
     }
     const size_t n = a->digest.router ? strlen(name) : strcspn(name, ".");
     if (n == 0 || n >= SPIE_NAME)
-        return !fail("--router: a name of 1 to %d bytes", SPIE_NAME - 1);
+        return refuse("--router: a name of 1 to %d bytes", SPIE_NAME - 1);
     memcpy(r->file.router, name, n);
     r->slice = (int64_t)(seconds * NS);
     r->keeps = a->entries ? (size_t)a->entries : DEFAULT_TABLES;
     r->hashes = malloc(MOST_PACKETS * sizeof *r->hashes);
     r->nats = a->digest.nat ? malloc(MOST_NATS * sizeof *r->nats) : NULL;
     if (!r->hashes || (a->digest.nat && !r->nats))
-        return !fail("out of memory");
+        return refuse("out of memory");
     return !a->digest.nat || nats_read(r, a->digest.nat);
 }
 
@@ -108,7 +108,7 @@ static bool seed_next(struct digest_run *r)
     if (seed)
         seed += r->slices * RANDOM_STEP;
     else if (getrandom(&seed, sizeof seed, 0) < 0)
-        return !fail("the system has no random numbers");
+        return refuse("the system has no random numbers");
     r->slices++;
     r->hasher = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = seed };
     return true;
@@ -146,7 +146,7 @@ static bool slice_end(struct digest_run *r)
                        : fmin(DEFAULT_BITS, fmax(1, 8 * budget / packets)));
     if (spie_table_make(r->hasher.seed, r->hashes, (size_t)t->packets,
                         (uint64_t)bits, &t->filter))
-        return !fail_library();
+        return refuse_library();
     if (t->nsides)
         qsort(t->sides, t->nsides, sizeof *t->sides, side_order);
     r->sum.sides += t->nsides;
@@ -157,7 +157,7 @@ static bool slice_end(struct digest_run *r)
     if (!spie_file_add(&r->file, t)) {
         bly_free(t->filter);
         t->filter = NULL;
-        return !fail("out of memory");
+        return refuse("out of memory");
     }
     *t = (struct spie_table){ 0 };
     r->sides_room = 0;
@@ -181,7 +181,7 @@ static bool side_add(struct digest_run *r, enum spie_change change,
 {
     struct spie_table *const t = &r->now;
     if (!GROW(&t->sides, &r->sides_room, t->nsides + 1))
-        return !fail("out of memory");
+        return refuse("out of memory");
     t->sides[t->nsides++] =
         (struct spie_side){ bly_hash(&r->hasher, after->at, after->len), change,
                             *before };

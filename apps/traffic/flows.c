@@ -69,9 +69,9 @@ static bool threshold_read(const char *text, double *share, uint64_t *bytes)
     } else if (bly_parse_count(text, bytes) && *bytes > 0) {
         return true;
     }
-    return !fail("--threshold '%s': not a number of bytes or a share of them "
-                 "(try 1M, 0.1%%)",
-                 text);
+    return refuse("--threshold '%s': not a number of bytes or a share of them "
+                  "(try 1M, 0.1%%)",
+                  text);
 }
 
 /* How many bytes does the capture have, at most, in an interval? */
@@ -113,8 +113,8 @@ static bool spec_make(struct flows_run *r, const char *name)
         return false;
     if (!threshold) {
         if (a->interface || strcmp(name, "-") == 0)
-            return !fail("a share of the bytes is known only once they have "
-                         "been read; give --threshold in bytes");
+            return refuse("a share of the bytes is known only once they have "
+                          "been read; give --threshold in bytes");
         if (!capture_measure(name, r->interval, &bytes, &r->measured))
             return false;
         threshold = (uint64_t)fmax(1, ceil(bytes * share));
@@ -137,7 +137,7 @@ static bool spec_make(struct flows_run *r, const char *name)
     };
     if (a->interface && !a->seed &&
         getrandom(&r->spec.seed, sizeof r->spec.seed, 0) < 0)
-        return !fail("the system has no random numbers");
+        return refuse("the system has no random numbers");
     return true;
 }
 
@@ -147,15 +147,15 @@ static bool options_fit(struct flows_run *r, const struct list *operands)
     if (!key_option(a, &r->key) || !form_option(a, &r->csv))
         return false;
     if (a->flows.serial && (a->flows.shared || a->flows.plain))
-        return !fail("--serial stages have arrays of their own, and count "
-                     "plainly; leave out --shared and --plain");
+        return refuse("--serial stages have arrays of their own, and count "
+                      "plainly; leave out --shared and --plain");
     if (a->interface && operands->n)
-        return !fail("--interface and a capture exclude each other");
+        return refuse("--interface and a capture exclude each other");
     if (!a->interface && operands->n != 1)
-        return !fail(
+        return refuse(
             "usage: bloomery traffic flows CAPTURE, or --interface NAME");
     if (a->flows.plot && a->interval == 0 && !a->interface)
-        return !fail(
+        return refuse(
             "--plot draws flows over time; use it with --interval SECONDS");
     r->interval = (int64_t)(a->interval * NS);
     if (a->interface && !r->interval)
@@ -329,7 +329,7 @@ static bool show_begin(struct flows_run *r)
     if (a->flows.plot) {
         r->history = calloc(1, sizeof *r->history);
         if (!r->history)
-            return !fail("out of memory");
+            return refuse("out of memory");
         r->history->key = r->key;
     }
     if (a->interface && !a->json && !r->csv && view_possible()) {

@@ -63,7 +63,7 @@ bool prefix_set_take(void *set, const struct prefix *p)
 {
     struct prefix_set *const s = set;
     if (!GROW(&s->at, &s->room, s->n + 1))
-        return !fail("out of memory: %zu prefixes", s->n);
+        return refuse("out of memory: %zu prefixes", s->n);
     s->at[s->n++] = *p;
     s->sorted = false;
     return true;

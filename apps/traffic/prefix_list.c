@@ -287,9 +287,9 @@ static bool list_key(void *ctx, bly_bytes line)
     if (prefix_line(&l->reader, line.ptr, line.len, &why))
         return !l->reader.stopped;
     if (!l->skip_bad)
-        return !fail("%s: line %llu: %s; expected an address or prefix per "
-                     "line, ipset save, nft list ruleset; or --skip-bad",
-                     l->name, (unsigned long long)l->counts->lines, why);
+        return refuse("%s: line %llu: %s; expected an address or prefix per "
+                      "line, ipset save, nft list ruleset; or --skip-bad",
+                      l->name, (unsigned long long)l->counts->lines, why);
     if (++l->counts->bad <= BAD_NAMED)
         warn("%s: line %llu skipped: %s", l->name,
              (unsigned long long)l->counts->lines, why);

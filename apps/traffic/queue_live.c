@@ -88,7 +88,7 @@ static bool packet_come(struct queue_run *r, const unsigned char *at, size_t n,
         return true;
     p.at = malloc(n);
     if (!p.at)
-        return !fail("out of memory: %zu packets wait", r->n);
+        return refuse("out of memory: %zu packets wait", r->n);
     memcpy(p.at, at, n);
     r->ring[(r->first + r->n++) % r->room] = p;
     return true;

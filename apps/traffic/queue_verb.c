@@ -56,9 +56,10 @@ bool queue_options(const struct traffic_args *a, struct sfb_spec *spec,
     if (was_given(&a->queue.warmup))
         spec->warmup = a->queue.warmup;
     if (spec->warmup > spec->rehash)
-        return !fail("--warmup %g: bins cannot learn for longer than they wait "
-                     "for their turn; at most --rehash, which is %g",
-                     spec->warmup, spec->rehash);
+        return refuse(
+            "--warmup %g: bins cannot learn for longer than they wait "
+            "for their turn; at most --rehash, which is %g",
+            spec->warmup, spec->rehash);
     return true;
 }
 

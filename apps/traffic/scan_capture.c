@@ -47,7 +47,7 @@ static bool payload_scan(struct packets *p, const struct packet *packet)
         sum->cut += s.n < s.wire;
         if (reassembly_add(p->streams, &s))
             return true;
-        return p->failed ? false : !fail("out of memory");
+        return p->failed ? false : refuse("out of memory");
     }
     sum->fragments += packet->fragment;
     if (packet->npayload == 0 || !key_of(all, packet, &key))

@@ -295,10 +295,10 @@ bool rules_read(struct rules *r, enum rules_form form, const char *path)
     size_t have = 0;
     ptrdiff_t got = 0;
     if (!s)
-        return !fail_path(path, errno);
+        return refuse_path(path, errno);
     if (!buf) {
         source_close(s);
-        return !fail(NO_MEMORY);
+        return refuse(NO_MEMORY);
     }
     r->lines = 0;
     while (!why && (got = source_read(s, buf + have, MOST_LINE - have)) > 0) {

@@ -52,7 +52,7 @@ bool scan_print(struct scan_run *r, const struct flow_key *flow,
     const struct scan_match *matches;
     size_t nmatches;
     if (!scanner_scan(r->scanner, p, &matches, &nmatches))
-        return !fail("out of memory");
+        return refuse("out of memory");
     for (size_t i = 0; i < nmatches && !r->args->scan.summary; i++)
         match_print(r, flow, packet, &matches[i]);
     if (nmatches && r->args->interface)
@@ -178,10 +178,10 @@ static bool strings_read(struct scan_run *r)
 {
     const struct traffic_args *const a = r->args;
     if (!a->scan.rules == !a->scan.strings)
-        return !fail("no strings are given; use --strings FILE, one per line, "
-                     "or --rules FILE, with Snort's content");
+        return refuse("no strings are given; use --strings FILE, one per line, "
+                      "or --rules FILE, with Snort's content");
     if (a->scan.nocase && a->scan.rules)
-        return !fail("--nocase is for --strings; a rule says it itself");
+        return refuse("--nocase is for --strings; a rule says it itself");
     const bool read =
         a->scan.rules
             ? rules_read(&r->rules, RULES_SNORT, a->scan.rules)
@@ -191,17 +191,18 @@ static bool strings_read(struct scan_run *r)
     if (!read)
         return false;
     if (r->rules.n == 0)
-        return !fail(r->rules.without
-                         ? "%s: no rule in it has content; use rules of Snort, "
-                           "or --strings for a list of strings"
-                         : "%s: no strings in it",
-                     a->scan.rules ? a->scan.rules : a->scan.strings);
+        return refuse(
+            r->rules.without
+                ? "%s: no rule in it has content; use rules of Snort, "
+                  "or --strings for a list of strings"
+                : "%s: no strings in it",
+            a->scan.rules ? a->scan.rules : a->scan.strings);
     const struct scan_spec spec = { .per_length = a->scan.per_length,
                                     .exact = a->scan.automaton,
                                     .seed = a->seed };
     r->scanner = scanner_new(r->rules.strings, r->rules.n, &spec);
-    return r->scanner ||
-           !fail("out of memory: %llu strings", (unsigned long long)r->rules.n);
+    return r->scanner || refuse("out of memory: %llu strings",
+                                (unsigned long long)r->rules.n);
 }
 
 static int operand_scan(struct scan_run *r, const char *name,

@@ -85,16 +85,16 @@ static bool topology_read(struct trace_run *r, const char *path)
     unsigned number = 0;
     const char *why = NULL;
     if (!f)
-        return !fail_path(path, errno);
+        return refuse_path(path, errno);
     while (!why && fgets(line, sizeof line, f)) {
         number++;
         why = link_line(&r->net, line);
     }
     fclose(f);
     if (why)
-        return !fail("%s: line %u: %s", path, number, why);
+        return refuse("%s: line %u: %s", path, number, why);
     r->files = calloc(r->net.nnames ? r->net.nnames : 1, sizeof *r->files);
-    return r->files || !fail("out of memory");
+    return r->files || refuse("out of memory");
 }
 
 static bool tables_read(struct trace_run *r, const char *path)
@@ -107,7 +107,7 @@ static bool tables_read(struct trace_run *r, const char *path)
     const char *const why = spie_file_parse(bytes, n, &f);
     free(bytes);
     if (why)
-        return !fail("%s: %s", path, why);
+        return refuse("%s: %s", path, why);
     const size_t router = spie_net_router(&r->net, f.router, false);
     if (router == SPIE_NOBODY || r->files[router].ntables) {
         fail("%s: %s router %s; give one file for each of %s", path,
@@ -136,7 +136,7 @@ static bool packet_read(struct trace_run *r, const char *path)
         fail("%s: it has no packet %llu", path, (unsigned long long)number);
     else if (packet_parse(c.link, f.at, f.n, false, &p) != PACKET_IP ||
              !spie_known_by(&p, &r->packet))
-        got = !fail(
+        got = refuse(
             "%s: packet %llu is not IP, or captured too short to be known by",
             path, (unsigned long long)number);
     r->at = f.ns;
@@ -149,8 +149,8 @@ static bool trace_read(struct trace_run *r, const struct list *operands)
     const struct traffic_args *const a = r->args;
     if (!a->trace.topology || !a->trace.packet || !a->trace.from ||
         !operands->n)
-        return !fail("usage: bloomery traffic trace --topology FILE --packet "
-                     "CAPTURE --from ROUTER DIGEST...");
+        return refuse("usage: bloomery traffic trace --topology FILE --packet "
+                      "CAPTURE --from ROUTER DIGEST...");
     if (!topology_read(r, a->trace.topology) ||
         !packet_read(r, a->trace.packet))
         return false;

@@ -26,8 +26,8 @@
 static bool tun_fail(const char *what, const char *capability)
 {
     return errno == EPERM || errno == EACCES
-               ? !fail("%s: this needs %s; run it as root", what, capability)
-               : !fail("%s: %s", what, strerror(errno));
+               ? refuse("%s: this needs %s; run it as root", what, capability)
+               : refuse("%s: %s", what, strerror(errno));
 }
 
 /* As large packets as the way out takes, and up. */
@@ -57,9 +57,9 @@ static bool device_open(struct tun *t)
     if (ioctl(t->device, TUNSETIFF, &r) == 0)
         return true;
     if (errno != EPERM && if_nametoindex(t->name))
-        return !fail("%s: there is an interface of this name; give another "
-                     "name, which the queue gives to a device of its own",
-                     t->name);
+        return refuse("%s: there is an interface of this name; give another "
+                      "name, which the queue gives to a device of its own",
+                      t->name);
     return tun_fail(t->name, "CAP_NET_ADMIN");
 }
 
@@ -94,7 +94,7 @@ static bool outs_open(struct tun *t)
 static bool name_fits(const char *name)
 {
     return (*name && strlen(name) < IFNAMSIZ && !strpbrk(name, "/ %")) ||
-           !fail("%s: not the name of an interface", name);
+           refuse("%s: not the name of an interface", name);
 }
 
 bool tun_open(const char *name, const char *out, struct tun *t)
@@ -103,7 +103,7 @@ bool tun_open(const char *name, const char *out, struct tun *t)
     if (!name_fits(name) || !name_fits(out))
         return false;
     if (!t->index)
-        return !fail("%s: there is no such interface", out);
+        return refuse("%s: there is no such interface", out);
     const bool ok = outs_open(t) && device_open(t) && device_set(t);
     if (!ok)
         tun_close(t);
@@ -180,5 +180,5 @@ bool tun_lives(const struct tun *t)
 {
     struct ifreq r = { .ifr_ifindex = (int)t->index };
     return ioctl(t->out4, SIOCGIFNAME, &r) == 0 ||
-           !fail("%s: the interface has gone", t->out);
+           refuse("%s: the interface has gone", t->out);
 }

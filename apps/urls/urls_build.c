@@ -263,7 +263,7 @@ static bool build_fits(const struct urls_args *args, const struct list *from,
         return false;
     }
     if ((args->suffixes || args->exact) && !args->domains)
-        return !fail("--public-suffix and --exact are for --domains");
+        return refuse("--public-suffix and --exact are for --domains");
     return meta_check(&args->meta, false) &&
            output_works(args->output, args->json) &&
            output_spares(args->output, &args->keys.key_file, 1) &&

@@ -113,8 +113,8 @@ bool net_false_drops(const struct net_spec *spec, unsigned d, double *out)
     mark_maker_free(maker);
     *out = (double)dropped / (double)spec->tries;
     if (st == BLY_ENOMEM)
-        return !fail("no memory for a mark");
-    return !st || !fail_library();
+        return refuse("no memory for a mark");
+    return !st || refuse_library();
 }
 
 bool net_loop(const struct net_spec *given, struct net_result *out)
@@ -133,12 +133,12 @@ bool net_loop(const struct net_spec *given, struct net_result *out)
     uint32_t *const nodes = malloc((size_t)g->n * sizeof *nodes);
     bool ok = marks && net_ways_new(&run.ways, g);
     if (!nodes)
-        ok = !fail("no memory for a way");
+        ok = refuse("no memory for a way");
     for (uint64_t i = 0; ok && i < spec.tries; turns++) {
         const uint32_t from = graph_below(&random, g->n);
         const uint32_t to = graph_below(&random, g->n);
         if (turns > 100 * spec.tries + 1000)
-            ok = !fail("hardly any node of this network can reach another");
+            ok = refuse("hardly any node of this network can reach another");
         graph_hops(g, from, run.ways.hops, run.ways.before, run.ways.queue);
         const uint32_t far = run.ways.hops[to];
         if (from == to || far == GRAPH_FAR)

@@ -122,13 +122,14 @@ static bool cast_routers(struct cast_run *run, uint64_t groups)
     for (uint32_t at = 0; at < g->n; at++) {
         const uint32_t faces = g->first[at + 1] - g->first[at];
         if (faces > SLICED_FACES)
-            return !fail("%s has %u links; a multicast router here has at most "
-                         "%d",
-                         g->nodes[at].name, faces, SLICED_FACES);
+            return refuse(
+                "%s has %u links; a multicast router here has at most "
+                "%d",
+                g->nodes[at].name, faces, SLICED_FACES);
         const double share = most / (faces ? faces : 1);
         if (!cast_new(&run->routers[at], (uint64_t)ceil(share),
                       run->spec->cell_bits, groups, run->spec->seed))
-            return !fail("no memory for the groups of %u routers", g->n);
+            return refuse("no memory for the groups of %u routers", g->n);
     }
     return true;
 }
@@ -147,8 +148,8 @@ bool net_multicast(const struct net_spec *given, struct net_result *out)
     run.queue = malloc((size_t)g->n * sizeof *run.queue);
     bool ok = net_ways_new(&run.ways, g);
     if (ok && !(groups && run.routers && run.got && run.queue))
-        ok =
-            !fail("no memory for %llu groups", (unsigned long long)spec.groups);
+        ok = refuse("no memory for %llu groups",
+                    (unsigned long long)spec.groups);
     ok = ok && cast_routers(&run, spec.groups);
     uint64_t random = spec.seed;
     for (uint64_t i = 0; ok && i < spec.groups; i++) {
@@ -156,8 +157,8 @@ bool net_multicast(const struct net_spec *given, struct net_result *out)
         memcpy(groups[i].pair, &number, sizeof number);
         groups[i].source = graph_below(&random, g->n);
         if (!cast_members(&run, &groups[i], spec.seed + i))
-            ok = !fail("no memory for %llu groups",
-                       (unsigned long long)spec.groups);
+            ok = refuse("no memory for %llu groups",
+                        (unsigned long long)spec.groups);
     }
     for (uint64_t i = 0; ok && i < spec.tries; i++)
         cast_send(&run, &groups[random_next(&random) % spec.groups]);

@@ -175,23 +175,23 @@ bool net_near(const struct net_spec *spec, struct net_result *out)
                             .depth = spec->depth ? spec->depth : 3 };
     uint64_t random = spec->seed, turns = 0;
     if (run.depth > NEAR_LEVELS)
-        return !fail("--depth: 1 to %d", NEAR_LEVELS);
+        return refuse("--depth: 1 to %d", NEAR_LEVELS);
     if (g->n > 20000)
-        return !fail("at most 20000 nodes: each keeps filters for its links");
+        return refuse("at most 20000 nodes: each keeps filters for its links");
     run.nthings = g->n * NEAR_KEYS / NEAR_COPIES;
     run.nodes = calloc(g->n, sizeof *run.nodes);
     run.copies = malloc((size_t)(run.nthings + 1) * sizeof *run.copies);
     bool ok = net_ways_new(&run.ways, g);
     if (ok && !(run.nodes && run.copies))
-        ok = !fail("no memory for %u nodes", g->n);
+        ok = refuse("no memory for %u nodes", g->n);
     if (ok && near_make(&run, &random))
-        ok = !fail_library();
+        ok = refuse_library();
     while (ok && run.tried < spec->tries) {
         const uint32_t from = graph_below(&random, g->n);
         const uint32_t thing = graph_below(&random, run.nthings);
         uint32_t nearest = GRAPH_FAR;
         if (++turns > 1000 * spec->tries + 1000)
-            ok = !fail("hardly anything is within reach on this network");
+            ok = refuse("hardly anything is within reach on this network");
         graph_hops(g, from, run.ways.hops, run.ways.before, run.ways.queue);
         for (unsigned i = 0; i < NEAR_COPIES; i++)
             if (run.ways.hops[run.copies[thing][i]] < nearest)

@@ -194,18 +194,18 @@ bool net_squares(const struct net_spec *spec, struct net_result *out)
     bool ok = net_ways_new(&run.ways, g);
     run.seen = calloc(g->n, sizeof *run.seen);
     run.path = malloc((size_t)g->n * sizeof *run.path);
-    ok = ok && ((run.seen && run.path) || !fail("no memory"));
+    ok = ok && ((run.seen && run.path) || refuse("no memory"));
     for (unsigned l = 1; ok && l <= run.levels; l++) {
         run.filters[l] = calloc((size_t)1 << 2 * l, sizeof(*run.filters[l]));
-        ok = run.filters[l] || !fail("no memory");
+        ok = run.filters[l] || refuse("no memory");
     }
     if (ok && squares_fill(&run))
-        ok = !fail_library();
+        ok = refuse_library();
     while (ok && tried < spec->tries) {
         const uint32_t from = graph_below(&random, g->n);
         const uint32_t to = graph_below(&random, g->n);
         if (++turns > 100 * spec->tries + 1000)
-            ok = !fail("hardly any node of this network can reach another");
+            ok = refuse("hardly any node of this network can reach another");
         graph_hops(g, from, run.ways.hops, run.ways.before, run.ways.queue);
         const uint32_t least = run.ways.hops[to];
         if (!ok || from == to || least == GRAPH_FAR)

@@ -148,23 +148,24 @@ static bool tree_ask(struct tree_run *run, uint32_t from,
     run->wasted += climb_wasted(&climb);
     ok = ok && !climb.cut;
     climb_free(&climb);
-    return ok || !fail("no memory for a question");
+    return ok || refuse("no memory for a question");
 }
 
 static bool tree_new(struct tree_run *run, uint64_t *random)
 {
     const struct graph *const g = run->spec->g;
     if (g->nedges != 2 * (g->n - 1) || !graph_whole(g))
-        return !fail("a hierarchy is a tree; use --topology tree:DEGREE:DEPTH");
+        return refuse(
+            "a hierarchy is a tree; use --topology tree:DEGREE:DEPTH");
     if (g->n > 20000)
-        return !fail("at most 20000 servers: each has a filter of the root's "
-                     "size");
+        return refuse("at most 20000 servers: each has a filter of the root's "
+                      "size");
     run->own = calloc(g->n, sizeof *run->own);
     run->below = calloc(g->n, sizeof *run->below);
     run->tags = malloc((size_t)g->n * SERVICES * sizeof *run->tags);
     run->children = malloc((size_t)g->n * sizeof *run->children);
     if (!run->own || !run->below || !run->tags || !run->children)
-        return !fail("no memory for the services of %u servers", g->n);
+        return refuse("no memory for the services of %u servers", g->n);
     for (uint64_t i = 0; i < (uint64_t)g->n * SERVICES; i++) {
         run->tags[i][0] = i;
         for (unsigned k = 1; k < TAGS; k++)
@@ -172,7 +173,7 @@ static bool tree_new(struct tree_run *run, uint64_t *random)
                 ((uint64_t)k << 56) + graph_below(random, TAG_VALUES);
     }
     graph_hops(g, 0, run->ways.hops, run->ways.before, run->ways.queue);
-    return !tree_fill(run) || !fail_library();
+    return !tree_fill(run) || refuse_library();
 }
 
 static void tree_free(struct tree_run *run)

@@ -90,7 +90,7 @@ bool net_way(const struct net_spec *given, struct net_result *out)
     run.queue = malloc(((size_t)g->n + 1) * sizeof *run.queue);
     bool ok = marks && net_ways_new(&run.ways, g);
     if (ok && !(senders && run.found && run.queue))
-        ok = !fail("no memory for %u nodes", g->n);
+        ok = refuse("no memory for %u nodes", g->n);
     if (ok) {
         graph_hops(g, 0, run.ways.hops, run.ways.before, run.ways.queue);
         memset(run.found, 0xff, (size_t)g->n * sizeof *run.found);
@@ -101,7 +101,7 @@ bool net_way(const struct net_spec *given, struct net_result *out)
             if (run.ways.hops[i] == most)
                 senders[nsenders++] = i;
         if (!most)
-            ok = !fail("the first node of this network reaches no other");
+            ok = refuse("the first node of this network reaches no other");
     }
     for (uint32_t i = 0; ok && i < spec.tries; i++) {
         const uint32_t sender = senders[graph_below(&random, nsenders)];

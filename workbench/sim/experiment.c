@@ -70,7 +70,7 @@ bool net_ways_new(struct net_ways *w, const struct graph *g)
     w->hops = malloc(3 * (size_t)g->n * sizeof *w->hops);
     w->before = w->hops ? w->hops + g->n : NULL;
     w->queue = w->hops ? w->hops + 2 * (size_t)g->n : NULL;
-    return w->hops || !fail("no memory for the ways of %u nodes", g->n);
+    return w->hops || refuse("no memory for the ways of %u nodes", g->n);
 }
 
 void net_ways_free(struct net_ways *w)

@@ -29,7 +29,7 @@ static bool draw(const struct gossip_sim_result *g, const char *path)
         .series = &s,
         .nseries = 1,
     };
-    return plot_save(&p, path) || !fail("%s", plot_why());
+    return plot_save(&p, path) || refuse("%s", plot_why());
 }
 
 bool net_gossip(const struct gossip_sim_spec *spec, const char *plot,

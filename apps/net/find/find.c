@@ -57,7 +57,7 @@ static bool find_open(struct find_run *r, const struct find_args *args,
     r->call.ring =
         finder_network(args->network ? args->network : "net", &sizes);
     if (at->n > 8 || args->ring.n > 8)
-        return !fail("at most 8 --at and 8 --ring");
+        return refuse("at most 8 --at and 8 --ring");
     for (size_t i = 0; i < at->n; i++)
         if (!address_parse(at->at[i], &r->places[r->nplaces++]))
             return false;
@@ -341,7 +341,7 @@ static bool take_tags(const struct list *words, size_t from, struct service *s)
     for (size_t i = from; i < words->n; i++)
         if (!strchr(words->at[i], '=') ||
             !service_tag(s, words->at[i], strlen(words->at[i])))
-            return !fail(
+            return refuse(
                 "%s: expected up to %d tags KEY=VALUE of at most %d bytes",
                 words->at[i], SERVICE_TAGS, SERVICE_TAG);
     return true;

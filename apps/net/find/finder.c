@@ -62,7 +62,7 @@ bool finder_new(struct finder *f, const struct finder_args *args, uint64_t life)
         .items = f->args.keys, .fpr = 0.01, .options = options, .noptions = 2
     };
     if (bly_node_new(&spec, life, f->args.life, &f->node))
-        return !fail_library();
+        return refuse_library();
     f->services = (struct services){ .most = (size_t)f->args.services,
                                      .changed = keys_changed,
                                      .ctx = f };
@@ -130,7 +130,7 @@ bool finder_link(struct finder *f, const struct address *at)
     if (!l)
         l = link_new(f, at);
     if (!l)
-        return !fail("at most %d neighbours, and not oneself", FINDER_LINKS);
+        return refuse("at most %d neighbours, and not oneself", FINDER_LINKS);
     l->given = true;
     return true;
 }

@@ -273,7 +273,7 @@ static bool read_all(struct doc_index *x, const struct list *files)
     free(d.counts);
     lookup_free(&d.by_word);
     free(piece);
-    return ok || !fail("no memory for the words of %s", x->folder);
+    return ok || refuse("no memory for the words of %s", x->folder);
 }
 
 struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,

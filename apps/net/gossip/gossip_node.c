@@ -534,7 +534,7 @@ static void peer_free(struct peer *p)
 static bool peer_seeds(const struct peer_args *a, struct address *seeds)
 {
     if (a->join.n > PEER_SEEDS)
-        return !fail("--join may be given %d times", PEER_SEEDS);
+        return refuse("--join may be given %d times", PEER_SEEDS);
     for (size_t i = 0; i < a->join.n; i++)
         if (!address_parse(a->join.at[i], &seeds[i]))
             return false;

@@ -42,7 +42,7 @@ static bool ask_peer(struct caller *c, const char *where, uint8_t type,
         nanosleep(&t, NULL);
     }
     blob_free(&copy);
-    return !fail("%s: %s", where, c->why);
+    return refuse("%s: %s", where, c->why);
 }
 
 static void caller_end(struct caller *c, struct blob *b)
