@@ -141,7 +141,8 @@ static bool ask_ring(struct chord_client *c, struct chord_peer to,
         call_error(&c->call, &f))
         return false;
     if (!wire_get_answer(&f, &c->book, a)) {
-        snprintf(c->call.why, sizeof c->call.why, "an answer that is none");
+        snprintf(c->call.why, sizeof c->call.why,
+                 "the answer cannot be understood");
         return false;
     }
     a->request = q->request;

@@ -238,7 +238,7 @@ enum frame_error services_answer(struct services *t, const struct frame *f,
         seconds = body_number(&b, 2);
     right = f->type == SERVICE_LOOK ? service_take_tags(&b, &s)
                                     : service_take(&b, &s);
-    *why = "a service that is none";
+    *why = "a malformed service";
     if (!right || b.bad || b.n || seconds > SERVICE_TTL_MOST ||
         (f->type == SERVICE_ANNOUNCE && !seconds))
         return FRAME_WRONG;

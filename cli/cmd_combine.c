@@ -130,9 +130,10 @@ static int combine_sketches(struct combination *c, FILE *to)
 {
     const char *const output = combine_args.output;
     if (c->how != BLY_UNION)
-        return fail("%s: sketches have no intersection that is a sketch; how "
-                    "many keys two have in common: bloomery distinct --and",
-                    c->inputs->at[0]);
+        return fail(
+            "%s: sketches have no intersection that is a sketch; bloomery "
+            "distinct --and tells how many keys two have in common",
+            c->inputs->at[0]);
     if (c->base < c->inputs->n) {
         const bly_access blind = { .blind = true, .wait = wait_for_lock };
         if (bly_stored_update(output, &blind, NULL, sketches_into, c))

@@ -441,8 +441,7 @@ static int distinct_run(struct list *operands)
         return fail("%s compares inputs, and needs two at least",
                     distinct_args.minus ? "--minus" : "--and");
     if (parts && (distinct_args.sketch.output || distinct_args.sketch.into))
-        return fail("what is saved is the sketch of all keys, and not of some: "
-                    "leave out %s",
+        return fail("only the sketch of all keys can be saved; leave out %s",
                     distinct_args.minus ? "--minus" : "--and");
     if (!sketch_args_check(&distinct_args.sketch, &distinct_args.keys, operands,
                            distinct_args.json))

@@ -143,7 +143,7 @@ static int explain_run(struct list *operands)
             "'%s' is not an option; keys are given with --add and --has",
             operands->at[0]);
     if (explain_args.m > EXPLAIN_MAX_CELLS)
-        return fail("--m is from 1 to %d: more are too many to look at",
+        return fail("--m must be from 1 to %d: more are too many to look at",
                     EXPLAIN_MAX_CELLS);
     if (explain_args.m)
         e.m = (size_t)explain_args.m;

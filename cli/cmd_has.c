@@ -25,7 +25,6 @@ static struct {
     struct checking check;
     uint64_t threads;
     struct foreign_args foreign;
-    struct list ranges; /* --range */
     unsigned colour;
     bool invert, count, json, parts, are_ranges;
     bool names, no_names, numbers, list, recursive;
@@ -133,9 +132,10 @@ static bool has_options_fit(bool arguments)
     else if (has_args.list && has_args.json)
         fail("-l and --json exclude each other; the objects of --json name "
              "their files");
-    else if (has_args.ranges.n && (arguments || has_args.keys.files.n ||
-                                   has_args.recursive || has_args.are_ranges))
-        fail("--range asks for that range alone; right, for many: --ranges, "
+    else if (has_args.keys.given.n &&
+             (arguments || has_args.keys.files.n || has_args.recursive ||
+              has_args.are_ranges))
+        fail("--range asks for that range alone; for many, use --ranges "
              "with a range in each line of -f FILE or standard input");
     else if (files && arguments)
         fail("%s is for keys from files; use it with -f FILE or -r FOLDER",
@@ -320,7 +320,7 @@ static int has_own(const struct list *operands, const struct keys *keys,
                    struct job *job)
 {
     struct input in;
-    const bool ranges = has_args.ranges.n || has_args.are_ranges;
+    const bool ranges = has_args.keys.given.n || has_args.are_ranges;
     if (has_args.parts)
         return fail("--parts is for files of other systems");
     bly_filter *const f =
@@ -346,21 +346,6 @@ static int has_own(const struct list *operands, const struct keys *keys,
     return status;
 }
 
-/* The filter, and behind it as keys the ranges of --range. */
-static int has_ranges(const struct list *operands, struct job *job)
-{
-    const size_t n = has_args.ranges.n;
-    struct list all = { calloc(n + 1, sizeof(char *)), n + 1, n };
-    if (!all.at)
-        return fail("out of memory");
-    all.at[0] = operands->at[0];
-    for (size_t i = 0; i < n; i++)
-        all.at[1 + i] = has_args.ranges.at[i];
-    const int status = has_own(&all, &has_args.keys, job);
-    free(all.at);
-    return status;
-}
-
 static int has_keys(const struct list *operands, const struct keys *keys,
                     struct job *job)
 {
@@ -369,9 +354,8 @@ static int has_keys(const struct list *operands, const struct keys *keys,
         foreign_open(operands->at[0], &has_args.foreign, &file) != YES)
         return TROUBLE;
     if (!file.f)
-        return has_args.ranges.n && operands->n ? has_ranges(operands, job)
-                                                : has_own(operands, keys, job);
-    if (has_args.ranges.n || has_args.are_ranges) {
+        return has_own(operands, keys, job);
+    if (has_args.keys.given.n || has_args.are_ranges) {
         foreign_close(&file);
         return fail("%s: filters of other systems cannot answer ranges; use a "
                     "filter of kind range",
@@ -385,27 +369,21 @@ static int has_keys(const struct list *operands, const struct keys *keys,
 /* With -r, the operands behind the filter are files and folders. */
 static int has_below(const struct list *operands, struct job *job)
 {
-    static const char *const here[] = { "." };
+    static const char *here[] = { "." };
     const struct list filter = { operands->at, 1, operands->literal };
-    const size_t n = operands->n - 1, nf = has_args.keys.files.n;
-    struct list names = { calloc(n + nf + 1, sizeof(char *)), 0, 0 };
+    const struct list *const more = &has_args.keys.files;
+    struct list paths = { operands->at + 1, operands->n - 1, 0 };
     struct keys keys = has_args.keys;
-    if (!names.at)
-        return fail("out of memory");
-    for (size_t i = 0; i < n + nf; i++)
-        names.at[names.n++] =
-            i < n ? operands->at[1 + i] : has_args.keys.files.at[i - n];
-    if (!names.n)
-        names.at[names.n++] = here[0];
-    int status = TROUBLE;
-    if (files_named(&names, true, &job->trouble, &keys.files)) {
-        if (keys.files.n)
-            status = has_keys(&filter, &keys, job);
-        else
-            status = job->trouble ? TROUBLE : NO;
-        files_free(&keys.files);
-    }
-    free(names.at);
+    keys.files = (struct list){ 0 };
+    if (!paths.n && !more->n)
+        paths = (struct list){ here, 1, 0 };
+    if (!files_named(&paths, true, &job->trouble, &keys.files) ||
+        !files_named(more, true, &job->trouble, &keys.files))
+        return TROUBLE;
+    const int status = keys.files.n   ? has_keys(&filter, &keys, job)
+                       : job->trouble ? TROUBLE
+                                      : NO;
+    files_free(&keys.files);
     return status;
 }
 
@@ -445,7 +423,7 @@ static const struct opt has_options[] = {
     FLAG("recursive", 'r', has_args.recursive,
          "the words behind FILTER are files and folders (., if there are "
          "none), and all files below a folder are read"),
-    { "range", 0, OPT_LIST, &has_args.ranges, "A..B",
+    { "range", 0, OPT_LIST, &has_args.keys.given, "A..B",
       "ask whether the filter, of kind range, may have a key from A to B; may "
       "be repeated, and ranges that may have one are printed" },
     FLAG("ranges", 0, has_args.are_ranges,

@@ -73,7 +73,7 @@ static bly_status note_change(bly_filter *f, void *ctx)
     bly_status st = BLY_OK;
     if (was_given(&note_args.keys) && n->keying.type && old.type &&
         (old.type != n->keying.type || old.forms != n->keying.forms)) {
-        fail("%s: says already that its keys are %s; if that is wrong: "
+        fail("%s: already says that its keys are %s; if that is wrong, use "
              "--keys unknown first",
              n->path, bly_key_type_name(old.type));
         n->said = true;

@@ -308,8 +308,8 @@ static int plan_sketches(void)
     const struct sizing *const s = &plan_args.sizing;
     uint64_t k = plan_args.components ? plan_args.components : 128;
     if (s->kind)
-        return fail("--near is about texts, which have no kind '%s'; right, "
-                    "for the number of components: --components",
+        return fail("--near is about texts, which have no kind '%s'; for the "
+                    "number of components, use --components",
                     s->kind);
     if (s->items || s->fpr > 0 || s->bits || s->memory || s->miss > 0 ||
         s->options.n)

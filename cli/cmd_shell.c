@@ -158,7 +158,7 @@ static int run_line(const struct typed *t, const struct list *words)
     fflush(NULL);
     const pid_t child = fork();
     if (child < 0)
-        return fail("no process for it: %s", strerror(errno));
+        return fail("no process could be started: %s", strerror(errno));
     if (child == 0)
         run_command(t, words);
     int how;
@@ -257,7 +257,7 @@ static int shell_line(const char *line, size_t n)
     struct list words;
     int status = YES;
     if (strlen(line) != n)
-        return fail("a NUL byte is in it");
+        return fail("it contains a NUL byte");
     const char *const wrong = words_split(line, &words);
     if (wrong) {
         words_free(&words);

@@ -21,7 +21,6 @@
 #include "io/files.h"
 #include "report/out.h"
 #include "report/say.h"
-#include "workbench/plot.h"
 
 /* A standard descriptor that the caller closed would be given to the next file
  * that is opened, and a message would go into a filter. They are filled with
@@ -63,7 +62,6 @@ int main(int argc, char **argv)
         return fail_command(word);
 
     set_running(c->name);
-    plot_wait = wait_for_lock;
     struct line line;
     int status;
     if (options_parse(c, argc - 2, argv + 2, &line, &status))

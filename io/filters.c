@@ -140,8 +140,8 @@ void warn_past_capacity(const char *path, const bly_stats *s)
         warn("%s: saturated: it says maybe to every key", path);
     else if (isnan(s->items_estimate) && !isnan(additions))
         warn("%s: took more additions than it was made for, %s: of keys that "
-             "never came, %s have a count now, planned %s; right, when it is "
-             "built: -O mean=N, how often a key comes",
+             "never came, %s have a count now, planned %s; when it is built, "
+             "-O mean=N says how often a key comes",
              path, show_count((uint64_t)additions), show_rate(s->fpr_now),
              show_rate(s->fpr_at_capacity));
     else

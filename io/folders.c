@@ -88,7 +88,6 @@ static bool walk_folder(struct list *files, const char *folder, bool *trouble)
 bool files_named(const struct list *names, bool walk, bool *trouble,
                  struct list *files)
 {
-    *files = (struct list){ 0 };
     for (size_t i = 0; i < names->n; i++) {
         struct stat st;
         const char *const name = names->at[i];

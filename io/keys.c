@@ -146,6 +146,10 @@ bool keys_files(const struct keys *k, const char *const *names, size_t n,
 bool keys_input(const struct keys *k, const struct list *operands,
                 struct input *in)
 {
+    if (k->given.n) {
+        input_keys(in, k->given.at, k->given.n);
+        return keys_form(k, in);
+    }
     const bool dash = operands->n == 2 && operand_is_stdin(operands, 1);
     if (operands->n > 1 && (!dash || k->files.n))
         return keys_of_operands(k, operands, in) && keys_form(k, in);

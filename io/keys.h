@@ -9,9 +9,10 @@
 #include "io/source.h"
 #include "report/words.h"
 
-/* Where keys come from (the operands behind the filter, files, or standard
- * input), and the secret that they are hashed with. */
+/* Where keys come from (`given` by an option, the operands behind the filter,
+ * files, or standard input), and the secret that they are hashed with. */
 struct keys {
+    struct list given; /* if there are any, there are no others */
     struct list files;
     const char *key_file;
     bool nul;

@@ -120,7 +120,7 @@ def test_what_does_not_go_together(trouble):
             says="only likely")
     (trouble.path / "db" / "mine.blt").write_text("")
     trouble("table", "build", "-o", "db", stdin="a\tb\n",
-            says=["mine.blt", "give the new table a name"])
+            says=["mine.blt", "name the new one yourself"])
     trouble("table", "build", "-o", "/dev/full", stdin="a\tb\n",
             says="No space left")
     trouble("table", "stat", "x.blt", "--hex", says="--hex")

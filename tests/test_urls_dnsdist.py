@@ -160,13 +160,13 @@ def test_the_list_is_replaced_while_it_runs(dnsdist, tmp_path):
     (tmp_path / "tmp").write_bytes(whole[:-9] + b"x" + whole[-8:])
     os.replace(tmp_path / "tmp", tmp_path / "l.bly")
     wait_until(lambda: d.ask("always.example") and
-               d.said().count("the list before stays") == 1)
+               d.said().count("the previous list stays in use") == 1)
     (tmp_path / "tmp").write_bytes(whole)
     for allow in tmp_path.glob("*.allow"):
         allow.unlink()
     os.replace(tmp_path / "tmp", tmp_path / "l.bly")
     wait_until(lambda: d.ask("always.example") and
-               d.said().count("the list before stays") == 2)
+               d.said().count("the previous list stays in use") == 2)
     assert d.ask(*asked) == right
     version(4)
     wait_until(lambda: d.ask("v4.example") == "NXDOMAIN")

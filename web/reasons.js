@@ -15,7 +15,7 @@ const GERMAN = [
   [/^the hash functions are too long$/, "Die Hashfunktionen sind zu lang."],
   [/^more than 1000 steps/, "Mehr als 1000 Schritte kann niemand verfolgen."],
   [/^a ring to look at has ids of 3 to 16 bits$/, "Die Kennungen des Rings haben 3 bis 16 Bit."],
-  [/^a ring to look at has 1 to (\d+) members$/, "Der Ring hat 1 bis $1 Mitglieder."],
+  [/^a ring that is shown has 1 to (\d+) members$/, "Der Ring hat 1 bis $1 Mitglieder."],
   [/^(\d+) has more than (\d+) bits/, "Die Kennung $1 hat mehr als $2 Bit."],
   [/^a sketch has 1 to (\d+) components, not (.*)$/, "Eine Skizze hat 1 bis $1 Komponenten; $2 geht nicht."],
   [/^not a \.bly file/, "Das ist weder eine .bly-Datei noch ein Filter eines Systems, das diese Seite kennt."],

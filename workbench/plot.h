@@ -156,9 +156,6 @@ bool plot_write(const struct plot *p, plot_put *put, void *ctx);
 bool plot_save(const struct plot *p, const char *path);
 const char *plot_why(void);
 
-/* Asked while another process holds the lock of the file; see bly_wait. */
-extern bly_wait *plot_wait;
-
 /* ------------------------------------------------------------- an array */
 
 /* One row of the picture of an array: what was done, and what then was. */

@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/files.h"
 #include "workbench/plot_svg.h"
-
-bly_wait *plot_wait;
 
 static char why[1024] = "out of memory"; /* unless something else is */
 
@@ -56,7 +55,7 @@ bool plot_to_file(plot_writer *write, const void *what, const char *path)
     struct drawing d = { 0 };
     if (!strcmp(path, "-"))
         return save_to_stdout(write, what);
-    bool ok = bly_draft_new(path, plot_wait, NULL, &d.draft) == BLY_OK;
+    bool ok = bly_draft_new(path, wait_for_lock, NULL, &d.draft) == BLY_OK;
     if (ok && !write(what, put_draft, &d) && !d.refused) {
         const int error = errno;
         bly_draft_abandon(d.draft);

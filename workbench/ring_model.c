@@ -18,7 +18,7 @@ bool ring_model(struct ring_model *m, unsigned bits, const uint64_t *ids,
                 size_t n)
 {
     if (!n || n > RING_MOST)
-        return refuse("a ring to look at has 1 to %d members", RING_MOST);
+        return refuse("a ring that is shown has 1 to %d members", RING_MOST);
     m->bits = bits;
     m->n = n;
     memcpy(m->ids, ids, n * sizeof ids[0]);

@@ -45,14 +45,14 @@ static bool take_members(const struct ring_show *s, const struct list *ids,
     }
     const unsigned bits = s->bits ? (unsigned)s->bits : 6;
     if (s->bits && (s->bits < 3 || s->bits > 64))
-        return refuse("--bits is from 3 to 64");
+        return refuse("--bits must be from 3 to 64");
     if (!ids->n && s->bits && s->bits != 6)
-        return refuse("with --bits the ids of members are wanted");
+        return refuse("--bits needs the ids of members");
     if (!ids->n)
         return ring_model(m, 6, worked_ring,
                           sizeof worked_ring / sizeof worked_ring[0]);
     if (ids->n > RING_MOST)
-        return refuse("a ring to look at has 1 to %d members", RING_MOST);
+        return refuse("a ring that is shown has 1 to %d members", RING_MOST);
     for (size_t i = 0; i < ids->n; i++)
         if (!take_id(ids->at[i], bits, &at[i]))
             return false;

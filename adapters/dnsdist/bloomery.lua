@@ -126,7 +126,7 @@ function List:load()
     end
     local f = ffi.gc(out[0], self.lib.bly_free)
     if (pair_of(self.lib, f, "list") or "domains") ~= "domains" then
-        error(self.path .. ": a list of URLs; right: urls build --domains")
+        error(self.path .. ": a list of URLs; use one made by urls build --domains")
     end
     local exceptions, any = exceptions_of(self.path,
                                           pair_of(self.lib, f, "allow"))
@@ -149,7 +149,7 @@ function List:refresh()
     self.version = is
     local ok, why = pcall(List.load, self)
     if not ok then
-        self.log("bloomery: " .. tostring(why) .. "; the list before stays")
+        self.log("bloomery: " .. tostring(why) .. "; the previous list stays in use")
     end
 end
 

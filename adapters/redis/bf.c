@@ -11,7 +11,8 @@
  * are the library's (src/foreign/bloom_chain.c).
  *
  * Here are the settings, adding and asking; bf_make.c makes filters, bf_info.c
- * tells of them, bf_dump.c takes them in and gives them out.
+ * tells of them, bf_type.c opens and keeps them, and bf_dump.c takes them in
+ * and gives them out.
  */
 #include "adapters/redis/bf.h"
 

@@ -11,6 +11,8 @@
 #define BF_REDIS "redisbloom"
 #define BF_VALKEY "valkeybloom"
 
+extern const bly_foreign_spec bf_redis_spec, bf_valkey_spec;
+
 bool bf_is_valkey(const bly_foreign *f);
 
 /* Register both types; SERVER_OK or SERVER_ERR. */

@@ -188,7 +188,7 @@ int bly_info_command(server_ctx *ctx, server_string **argv, int argc)
     if (argc != 2 && argc != 3)
         return srv.WrongArity(ctx);
     if (argc == 3 && !arg_is(argv[2], "FULL"))
-        return reply_error(ctx, "ERR FULL is all that may be asked for");
+        return reply_error(ctx, "ERR the only option is FULL");
     server_key *key;
     const bly_filter *f = bly_to_use(ctx, argv[1], SERVER_READ, &key);
     if (f) {

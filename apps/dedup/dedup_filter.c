@@ -148,9 +148,9 @@ int dedup_filtered(struct dedup_job *job, struct input *in)
         return fail("nothing says where to write; use -o OUT, or -o - for "
                     "standard output");
     if (o->pairs || o->clusters || o->removed || o->save_index || o->against)
-        return fail("a filter knows no partners: --pairs, --clusters, "
-                    "--removed, --save-index and --against need --index "
-                    "memory");
+        return fail("a filter does not know which documents are alike: "
+                    "--pairs, --clusters, --removed, --save-index and "
+                    "--against need --index memory");
     if (o->format == DEDUP_FILES)
         return fail("--files needs --index memory");
     struct filtering r = { .job = job, .in = in };

@@ -239,8 +239,7 @@ bool dedup_read(struct dedup_job *job, struct dedup_docs *docs)
     if (ok && !ordered_run(in, read_block, append_block, &all))
         ok = dedup_fail(job, "%s", in->error);
     if (ok && docs->n - docs->base != in->ndocs)
-        ok = dedup_fail(job, "the input is not the one that the folder of "
-                             "--work is about");
+        ok = dedup_fail(job, "the folder of --work belongs to another input");
     ok = dedup_journal_close(job, &all.journal) && ok;
     for (unsigned i = 0; all.readers && i < ordered_workers(in); i++) {
         struct reader *const r = &all.readers[i];

@@ -70,8 +70,8 @@ int dedup_bad_input(const struct dedup_options *o, const struct input *in,
         warn("%s:%llu: %s; the line is kept", seen->bad[i].file,
              (unsigned long long)seen->bad[i].line, seen->bad[i].why);
     if (seen->malformed && seen->malformed == seen->documents && !o->strict)
-        warn("no line was of use; right, if a line is a document: --lines; "
-             "if the text has another name: --text-field FIELD");
+        warn("no line could be used; if each line is a document, use --lines; "
+             "if the text has another name, use --text-field FIELD");
     /* Said even with --quiet, since nothing else would explain the status. */
     if (seen->malformed)
         status = o->strict ? TROUBLE
@@ -145,7 +145,7 @@ static bool outputs_work(const struct dedup_options *o,
 int dedup_run(const struct dedup_options *o, const struct list *operands)
 {
     struct input in;
-    struct list files;
+    struct list files = { 0 };
 #ifdef M_MMAP_THRESHOLD
     /* Long lines are given back to the system when they are done. If left to
      * itself, malloc() would begin to keep them after the first, once for each

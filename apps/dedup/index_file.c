@@ -79,8 +79,8 @@ bool dedup_save_index(struct dedup_job *job, const struct dedup_docs *docs,
     struct out_file o;
     unsigned char head[MAGIC_BYTES + BLY_SKETCH_HEAD + 8];
     if (shingles && docs->base && !sets->indexed)
-        return dedup_fail(job, "an index with shingles cannot go on from one "
-                               "without");
+        return dedup_fail(job,
+                          "an index with shingles cannot continue one without");
     if (shingles && !dedup_need_sets(job, docs, verdicts, sets))
         return false;
     unsigned char *const row = malloc(MAX_ROW);

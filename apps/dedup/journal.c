@@ -330,8 +330,8 @@ static bool open_in_work(struct dedup_job *job, struct dedup_journal *j,
                dedup_fail(job, "%s: %s", j->path, strerror(errno));
     if (words[1] != print)
         return dedup_fail(job,
-                          "%s: is of other inputs or options; without "
-                          "--resume it is begun anew",
+                          "%s: belongs to other inputs or options; without "
+                          "--resume it is started anew",
                           j->path);
     j->whole = sizeof words;
     if (!take(job, j, to))

@@ -49,8 +49,8 @@ static bool build_line(void *ctx, const struct digest_line *line,
 static int build_empty(const struct digest_counts *counts)
 {
     if (counts->lines && counts->lines == counts->unknown)
-        return fail("nothing that could be read: not an access.log, a list of "
-                    "URLs or a swap.state");
+        return fail("nothing could be read: not an access.log, a list of URLs "
+                    "or a swap.state");
     return fail("nothing that a cache keeps; to make an empty digest, give its "
                 "capacity with --items");
 }

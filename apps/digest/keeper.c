@@ -202,7 +202,7 @@ void trouble_tell(struct digest_trouble *t, const char *name, const char *why,
 void trouble_over(struct digest_trouble *t, const char *name)
 {
     if (t->told[0])
-        warn("%s: there again, and handed out", name);
+        warn("%s: it is there again, and handed out", name);
     t->told[0] = '\0';
 }
 

@@ -533,8 +533,8 @@ static bool args_sane(const struct join_args *a, const struct list *names)
                       : a->remote ? "--remote COMMAND LEFT"
                                   : "LEFT RIGHT");
     if (a->serve && (was_given(&a->type) || a->output))
-        return refuse("--serve takes neither --type nor --output: whoever asks "
-                      "joins");
+        return refuse("--serve takes neither --type nor --output; the side "
+                      "with --remote joins");
     if (a->serve && is_stdin(names->at[0]))
         return refuse("with --serve the filter comes from standard input, and "
                       "the rows from a file");

@@ -96,7 +96,7 @@ static bool read_shape(struct remote *r)
                  "--delimiter";
     else if (columns > INPUT_LINE_MOST || column > INPUT_LINE_MOST ||
              (nheader && shape->right_names.at[nheader - 1] != '\n'))
-        w->why = "its header is none";
+        w->why = "its header cannot be read";
     shape->nright = (size_t)columns;
     shape->column = column ? (long)column : 1;
     return !w->why;

@@ -40,7 +40,7 @@ static bool wire_fill(struct wire *w)
     if (w->ended || w->why || !session_receive(&w->session, &f, SESSION_NEVER))
         return false;
     if (f.type != JOIN_BYTES || f.request != w->came++)
-        return wire_fail(w, "what comes is not in order");
+        return wire_fail(w, "messages arrive out of order");
     w->at = f.body;
     w->left = f.nbody;
     w->ended = !f.nbody;
@@ -90,7 +90,7 @@ bool wire_number(struct wire *w, uint64_t *out)
             return false;
     while (at[n++] & 0x80 && n < sizeof at);
     return varint_get(&from, at + n, out) ||
-           wire_fail(w, "a number in it is none");
+           wire_fail(w, "it contains a number that cannot be read");
 }
 
 bool wire_word(struct wire *w, uint64_t *out)
@@ -106,7 +106,7 @@ bool wire_text(struct wire *w, uint64_t n, uint64_t most, struct block *to)
 {
     const unsigned char *at;
     if (n > most)
-        return wire_fail(w, "a row in it is longer than any may be");
+        return wire_fail(w, "it contains a row that is longer than allowed");
     for (size_t some; n; n -= some) {
         some = wire_some(w, n, &at);
         if (!some)

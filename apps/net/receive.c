@@ -168,7 +168,7 @@ int net_receive(const struct receive_args *given)
     router_defaults(&args.marks);
     args.packets = args.packets ? args.packets : 1;
     if (!args.topology || !args.marks.name)
-        return fail("who is where? Right: --topology FILE --name NODE");
+        return fail("who is where? Use --topology FILE --name NODE");
     const unsigned char *const secret = secret_read(args.marks.key_file, &ok);
     if (!ok)
         return TROUBLE;

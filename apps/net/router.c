@@ -305,8 +305,8 @@ static bool ports_open(struct router *r, const struct router_args *args,
             return false;
     }
     return r->nports > 0 ||
-           refuse("which interfaces? Right: --link IFACE=NEIGHBOUR, once for "
-                  "each");
+           refuse(
+               "which interfaces? Use --link IFACE=NEIGHBOUR, once for each");
 }
 
 /* ------------------------------------------------------------------- routes */
@@ -614,7 +614,7 @@ int net_router(const struct router_args *given)
     bool ok = true;
     router_defaults(&args);
     if (!args.name || !*args.name)
-        return fail("what is this router called? Right: --name NAME");
+        return fail("what is this router called? Use --name NAME");
     if (args.loop_bits > 256 || args.way_bits > 256 || args.loop_bits % 64 ||
         args.way_bits % 64 || args.loop_set > 32 || args.way_set > 32 ||
         args.strikes > 2)

@@ -45,9 +45,9 @@ static bool take_params(const struct node_args *a, struct chord_params *p)
                                 a->r ? a->r : CHORD_USUAL_R,
                                 a->copies ? a->copies : CHORD_USUAL_COPIES };
     if (p->r > CHORD_MOST_SUCC)
-        return refuse("--successors is from 1 to %d", CHORD_MOST_SUCC);
+        return refuse("--successors must be from 1 to %d", CHORD_MOST_SUCC);
     if (p->copies > p->r)
-        return refuse("--copies is at most --successors, which is %llu",
+        return refuse("--copies must be at most --successors, which is %llu",
                       (unsigned long long)p->r);
     return true;
 }
@@ -261,7 +261,7 @@ static int get_manifest(struct chord_client *c, const char *name,
     case STORE_NONE:
         return NO;
     default:
-        return fail("%s: it cannot be said what the ring has: %s", name,
+        return fail("%s: what the ring has cannot be determined: %s", name,
                     c->call.why);
     }
     if (r->flags & STORE_IS_TOMB)
@@ -287,7 +287,7 @@ static bly_status write_blocks(const void *what, bly_put *put, void *ctx)
         const enum store_result got = client_get(
             g->c, g->m->digests + (size_t)i * STORE_DIGEST, &r, &data);
         if (got != STORE_OK || r.flags || r.nbytes > left) {
-            fail("%s: block %u of %u is not to be had%s%s", g->name,
+            fail("%s: block %u of %u is unavailable%s%s", g->name,
                  (unsigned)i + 1, (unsigned)g->m->nblocks,
                  got == STORE_NONE ? ": nobody has it" : ": ",
                  got == STORE_NONE ? "" : g->c->call.why);
@@ -509,7 +509,8 @@ int ring_node_ls(const struct node_args *args, const struct list *operands)
          status == YES && !done && attempts_go_on(c, tries, 10); tries++)
         done = list_all(c, l);
     if (status == YES && !done)
-        status = fail("it cannot be said what the ring has: %s", c->call.why);
+        status =
+            fail("what the ring has cannot be determined: %s", c->call.why);
     for (size_t i = 0; status == YES && i < l->n && !quiet; i++)
         report(stdout, args->json, node_file_fields, &l->files[i],
                "{file}: {bytes} in {blocks} blocks\n");

@@ -37,7 +37,7 @@ static void serve_get(struct node *n, struct body *b, struct done *d)
     unsigned char *data = NULL;
     struct stored r;
     if (b->bad || b->n) {
-        say_error(d, FRAME_WRONG, "a GET that is none");
+        say_error(d, FRAME_WRONG, "a malformed GET");
         return;
     }
     switch (store_get(n->store, digest, &r, wants ? &data : NULL)) {
@@ -84,7 +84,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
     /* Names have versions and are kept elsewhere (chord_names.c). */
     if (b->bad || b->n > STORE_MOST || r.flags || !stored_genuine(&r, b->at)) {
         say_error(d, FRAME_WRONG,
-                  "a block that is none, or differs from its digest");
+                  "a malformed block, or one that differs from its digest");
         return;
     }
     r.counter = 1;
@@ -118,7 +118,7 @@ static void serve_put(struct node *n, struct chord_client *c, uint64_t to,
                   "memory");
         return;
     default:
-        say_error(d, FRAME_FULL, "the disk did not take it");
+        say_error(d, FRAME_FULL, "it could not be written to the disk");
         return;
     }
     if (!replica && copies < names_state(&n->names).least) {
@@ -137,7 +137,7 @@ static void serve_list(struct node *n, struct body *b, struct done *d)
         body_number(b, 1) ? body_bytes(b, STORE_DIGEST) : NULL;
     struct stored *const list = malloc(CLIENT_LIST * sizeof *list);
     if (b->bad || !list) {
-        say_error(d, FRAME_WRONG, "a LIST that is none");
+        say_error(d, FRAME_WRONG, "a malformed LIST");
     } else {
         const size_t found = store_list(n->store, STORE_BLOCKS, from, to, after,
                                         list, CLIENT_LIST);
@@ -153,7 +153,7 @@ static void serve_range(struct node *n, struct body *b, struct done *d)
     uint64_t buckets[256];
     const uint64_t from = body_number(b, 8), to = body_number(b, 8);
     if (b->bad) {
-        say_error(d, FRAME_WRONG, "a RANGE that is none");
+        say_error(d, FRAME_WRONG, "a malformed RANGE");
         return;
     }
     store_summary(n->store, STORE_BLOCKS, from, to, buckets);

@@ -252,7 +252,7 @@ static void say_once(struct node *n, bool *said)
     pthread_mutex_unlock(&n->names.wants);
     if (stranger && !*said)
         warn("the names in this folder are those of another ring; this node "
-             "keeps blocks alone; use an empty folder to keep names of this "
+             "keeps only blocks; use an empty folder to keep names of this "
              "ring");
     *said |= stranger;
 }

@@ -240,7 +240,7 @@ static void answer_ring(struct node *n, uint64_t line, const struct frame *f)
     tidy_book(n);
     if (!wire_get_question(f, &n->book, &m, &to, &from)) {
         runtime_refuse(n->runtime, line, f, FRAME_WRONG,
-                       "a question that is none");
+                       "a malformed question");
         return;
     }
     struct chord *at = NULL;

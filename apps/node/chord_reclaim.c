@@ -253,7 +253,7 @@ void node_serve_unused(struct node *n, struct body *b, struct done *d)
     const uint64_t now = clock_ms();
     struct stored r;
     d->error = FRAME_WRONG;
-    d->text = "a block that is none";
+    d->text = "a malformed block";
     if (!digest || b->n)
         return;
     d->error = FRAME_BUSY;

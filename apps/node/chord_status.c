@@ -128,7 +128,7 @@ int ring_node_status(const struct node_args *args, const struct list *operands)
              s.members && i < v && r <= CHORD_MOST_SUCC && !b.bad; i++)
             take_member(&b, r, &s.members[s.nmembers++], s.address);
         if (b.bad || !s.members || !s.nmembers) {
-            fail("%s: an answer that is none", operands->at[0]);
+            fail("%s: the answer cannot be understood", operands->at[0]);
         } else {
             status_print(args, &s);
             status = YES;
@@ -204,14 +204,15 @@ int ring_node_run(const struct node_args *a, const struct list *operands)
     if (!take_absence(a->absence, &spec.absence))
         return TROUBLE;
     if (operands->n != 1)
-        return fail("one folder is wanted, and there are %zu", operands->n);
+        return fail("expected one folder, not %zu", operands->n);
     if (spec.params.r > CHORD_MOST_SUCC || spec.params.copies > spec.params.r)
-        return fail("--successors is from 1 to %d, and --copies at most that",
-                    CHORD_MOST_SUCC);
+        return fail(
+            "--successors must be from 1 to %d, and --copies at most that",
+            CHORD_MOST_SUCC);
     if (a->vnodes > NODE_VNODES)
-        return fail("--vnodes is from 1 to %d", NODE_VNODES);
+        return fail("--vnodes must be from 1 to %d", NODE_VNODES);
     if (spec.least_copies > spec.params.copies)
-        return fail("--least-copies is at most --copies, which is %llu",
+        return fail("--least-copies must be at most --copies, which is %llu",
                     (unsigned long long)spec.params.copies);
     if (a->join.n > sizeof spec.entries / sizeof spec.entries[0])
         return fail("--join may be given 8 times");

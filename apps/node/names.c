@@ -436,7 +436,7 @@ static enum frame_error serve_learn(struct names *m, struct body *b,
     }
     pthread_rwlock_unlock(&m->lock);
     free(r);
-    *text = right ? "the roster could not be taken" : "a roster that is none";
+    *text = right ? "the roster could not be taken" : "a malformed roster";
     return !right || b->n ? FRAME_WRONG : ok ? (enum frame_error)0 : FRAME_BUSY;
 }
 
@@ -474,7 +474,7 @@ static enum frame_error serve_report(struct names *m, struct body *b,
     }
     pthread_rwlock_unlock(&m->lock);
     if (b->bad || b->n) {
-        *text = "a question that is none";
+        *text = "a malformed question";
         e = FRAME_WRONG;
     }
     return e;
@@ -487,7 +487,7 @@ static enum frame_error serve_admit(struct names *m, struct body *b,
     struct roster_entry e;
     const bool comes = body_number(b, 1) == 1;
     if (!roster_take_entry(b, &e) || b->n) {
-        *text = "a process that is none";
+        *text = "a malformed process";
         return FRAME_WRONG;
     }
     if (!lineage && !comes) {
@@ -519,7 +519,7 @@ static enum frame_error serve_who(struct names *m, struct body *b,
     const unsigned char *const digest = body_bytes(b, STORE_DIGEST);
     unsigned holders[ROSTER_HOLDERS];
     if (!digest || b->n) {
-        *text = "a question that is none";
+        *text = "a malformed question";
         return FRAME_WRONG;
     }
     pthread_rwlock_rdlock(&m->lock);

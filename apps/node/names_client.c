@@ -64,7 +64,8 @@ static bool find_primary(struct chord_client *c, const unsigned char *digest,
         *alone = body_number(&b, 1) == 1;
         if (ok)
             return true;
-        snprintf(c->call.why, sizeof c->call.why, "an answer that is none");
+        snprintf(c->call.why, sizeof c->call.why,
+                 "the answer cannot be understood");
     }
     if (!c->call.why[0])
         snprintf(c->call.why, sizeof c->call.why, "nobody answers");
@@ -80,7 +81,8 @@ static enum frame_error take_answer(struct chord_client *c,
     struct body b = { f->body, f->nbody, false };
     stored_take(&b, r);
     r->nbytes = (uint32_t)b.n;
-    snprintf(c->call.why, sizeof c->call.why, "an answer that is none");
+    snprintf(c->call.why, sizeof c->call.why,
+             "the answer cannot be understood");
     if (b.bad || b.n > STORE_MOST || !r->flags ||
         memcmp(r->digest, digest, STORE_DIGEST) != 0)
         return FRAME_WRONG;
@@ -229,7 +231,8 @@ bool client_roster(struct chord_client *c, struct roster *out)
             ok = roster_take(&b, out);
         if (ok)
             return true;
-        snprintf(c->call.why, sizeof c->call.why, "an answer that is none");
+        snprintf(c->call.why, sizeof c->call.why,
+                 "the answer cannot be understood");
     }
     return false;
 }

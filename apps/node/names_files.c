@@ -94,7 +94,7 @@ static enum frame_error put_error(enum store_result r, const char **text)
                 "memory";
         return FRAME_BUSY;
     default:
-        *text = "the disk did not take it";
+        *text = "it could not be written to the disk";
         return FRAME_FULL;
     }
 }
@@ -130,7 +130,7 @@ static enum frame_error serve_take(struct names *m, struct body *b,
     const unsigned char *data;
     const uint64_t epoch = body_number(b, 8);
     if (!take_record(b, &r, &data) || !r.counter || r.counter == UINT64_MAX) {
-        *text = "a record that is none, or differs from its digest";
+        *text = "a malformed record, or one that differs from its digest";
         return FRAME_WRONG;
     }
     blob_number(out, m->self.who, 8);
@@ -169,7 +169,7 @@ static enum frame_error serve_confirm(struct names *m, struct body *b,
     struct stored r = { 0 };
     enum has has;
     if (!digest || b->n) {
-        *text = "a question that is none";
+        *text = "a malformed question";
         return FRAME_WRONG;
     }
     const enum frame_error e = look_here(m, epoch, digest, &has, &r, text);
@@ -188,7 +188,7 @@ static enum frame_error serve_own(struct names *m, struct body *b,
     unsigned char *data = NULL;
     struct stored r;
     if (!digest || b->n) {
-        *text = "a question that is none";
+        *text = "a malformed question";
         return FRAME_WRONG;
     }
     const enum store_result got = m->host->get(m->ctx, digest, &r, &data);
@@ -217,7 +217,7 @@ static enum frame_error serve_names(struct names *m, struct body *b,
     const struct names_state state = names_state(m);
     if (b->bad || b->n || !list) {
         free(list);
-        *text = "a LIST that is none";
+        *text = "a malformed LIST";
         return FRAME_WRONG;
     }
     if (primary && !state.ready) {
@@ -421,7 +421,7 @@ static enum frame_error serve_read(struct names *m, void *by, struct body *b,
     struct stored r;
     enum has has = HAS_NOTHING;
     if (!digest || b->bad || b->n) {
-        *text = "a question that is none";
+        *text = "a malformed question";
         return FRAME_WRONG;
     }
     enum frame_error e = lead(m, digest, &g, text);
@@ -481,7 +481,7 @@ static enum frame_error serve_write(struct names *m, void *by, struct body *b,
     struct stored r, old = { 0 };
     enum has has;
     if (!take_record(b, &r, &data)) {
-        *text = "a record that is none, or differs from its digest";
+        *text = "a malformed record, or one that differs from its digest";
         return FRAME_WRONG;
     }
     const bool over_damage = before == UINT64_MAX;

@@ -58,7 +58,7 @@ enum frame_error names_serve_vote(struct names *m, struct body *b,
         (phase == 2 && (!roster_take(b, r) || r->epoch != epoch + 1)) || b->n ||
         round == UINT64_MAX) {
         free(r);
-        *text = "a vote that is none";
+        *text = "a malformed vote";
         return FRAME_WRONG;
     }
     bool yes = false, saved = true;
@@ -80,7 +80,7 @@ enum frame_error names_serve_vote(struct names *m, struct body *b,
         roster_put(out, &m->offered);
     pthread_rwlock_unlock(&m->lock);
     free(r);
-    *text = "the disk did not take the vote";
+    *text = "the vote could not be written to the disk";
     return saved ? (enum frame_error)0 : FRAME_FULL;
 }
 

@@ -126,9 +126,9 @@ static bool chunk_survey(struct chunk *c)
     if (c->uses_dictionary && !has_dictionary)
         return chunk_fail(c, "pages refer to a dictionary that is not there");
     if (nvalues != c->is.nvalues)
-        return chunk_fail(c, "%llu values in its pages, and %llu by the footer",
-                          (unsigned long long)nvalues,
-                          (unsigned long long)c->is.nvalues);
+        return chunk_fail(
+            c, "%llu values in its pages, but %llu according to the footer",
+            (unsigned long long)nvalues, (unsigned long long)c->is.nvalues);
     if (c->uses_dictionary)
         c->most += dictionary;
     return true;

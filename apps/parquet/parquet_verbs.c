@@ -137,7 +137,7 @@ int parquet_verb_has(const struct parquet_args *args,
     struct parquet_file file;
     struct input in;
     if (args->columns.n != 1)
-        return fail("has queries one column: --column C");
+        return fail("has queries one column; name it with --column C");
     if (!keys_input(&keys, operands, &in))
         return TROUBLE;
     int status = TROUBLE;

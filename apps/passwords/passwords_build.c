@@ -77,7 +77,7 @@ static int build_filter(const struct passwords_args *args, unsigned which,
     const struct building how = { args->output, NULL, args->json };
     const int status = built_save(f, &how, &job, 0, estimated, &s);
     if (status == YES && form.nrare)
-        note("%llu lines left out for their count",
+        note("%llu lines left out because of their count",
              (unsigned long long)form.nrare);
     return job.trouble ? TROUBLE : status;
 }
@@ -88,8 +88,8 @@ static bool build_fits(const struct passwords_args *args)
     if (!args->output)
         fail("-o FILE is missing: where to write the filter");
     else if (args->format && strcmp(args->format, "guava") != 0)
-        fail("--format %s: passwords are built for no other system than "
-             "Keycloak; use --format guava, or bloomery build --format",
+        fail("--format %s: passwords can be built for Keycloak only; use "
+             "--format guava, or bloomery build --format",
              show_name(args->format));
     else if (args->format && !args->words)
         fail("--format guava takes passwords, not hashes of them, since "
@@ -112,7 +112,7 @@ int passwords_build(const struct passwords_args *args,
     static const char *const standard_input[] = { "-" };
     const unsigned which = args->list;
     const struct keys keys = passwords_keys(args);
-    struct list files;
+    struct list files = { 0 };
     struct input in;
     steady_input = true;
     if (!build_fits(args) ||

@@ -262,9 +262,9 @@ int passwords_check(const struct passwords_args *args,
     const char *const path = operands->at[0];
     const struct list files = { operands->at + 1, operands->n - 1, 0 };
     if (files.n && !args->hashes)
-        return fail("passwords are read from the terminal or from standard "
-                    "input, never from operands; right for files of hashes: "
-                    "--hashes");
+        return fail(
+            "passwords are read from the terminal or from standard input, "
+            "never from operands; for files of hashes, use --hashes");
     if (args->hashes && args->json && !args->count)
         return fail("--hashes prints the lines themselves; --json goes with "
                     "--count there");

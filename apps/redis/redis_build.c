@@ -127,8 +127,9 @@ static bly_filter *open_shard(const struct shard_builds *s, size_t i)
     bly_peek(f, &stats);
     if (i == 0 || strcmp(s->shards.kind, stats.kind) == 0)
         return f;
-    fail("%s: a %s filter, and 0.bly is a %s filter: no shards of one", path,
-         stats.kind, s->shards.kind);
+    fail("%s: a %s filter, and 0.bly is a %s filter: they are not shards of "
+         "one filter",
+         path, stats.kind, s->shards.kind);
     bly_free(f);
     return NULL;
 }

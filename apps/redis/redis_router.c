@@ -151,8 +151,8 @@ static redisReply *router_ask(struct router *r, unsigned slot,
         }
         if (to == NO_NODE) {
             router_fail(r,
-                        "slot %u: no server of the cluster has it, and so none "
-                        "has its keys; redis-cli --cluster fix mends that",
+                        "slot %u: no server of the cluster has it, so its keys "
+                        "are unavailable; redis-cli --cluster fix repairs that",
                         slot);
             return NULL;
         }

@@ -211,7 +211,7 @@ bool shards_same(struct router *r, const struct shards *s)
     const bool same = strcmp(now.build, s->build) == 0;
     shards_free(&now);
     return same || meta_fail(r, s->name,
-                             "the filter was built anew meanwhile, and some "
+                             "the filter was rebuilt meanwhile, and some "
                              "answers may be wrong; ask again");
 }
 

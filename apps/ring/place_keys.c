@@ -124,9 +124,9 @@ int ring_place(const struct placing_args *args, const struct list *inputs)
     const size_t n = (size_t)(args->members ? args->members : 10);
     struct placed rules[NLINES];
     if (n >= BLY_PLACE_MOST)
-        return fail("--members is from 1 to %d", BLY_PLACE_MOST - 1);
+        return fail("--members must be from 1 to %d", BLY_PLACE_MOST - 1);
     if (args->points > BLY_PLACE_MOST_POINTS)
-        return fail("--points is from 1 to %d", BLY_PLACE_MOST_POINTS);
+        return fail("--points must be from 1 to %d", BLY_PLACE_MOST_POINTS);
     bly_bytes *const names = placing_names(n + 1);
     int status =
         names && gather_keys(args, inputs, &hasher, &g) ? YES : TROUBLE;

@@ -220,9 +220,10 @@ static int write_one(struct reader *r, int folder)
     if (w->alike) {
         char id[ID_TEXT];
         id_text(w->id, id);
-        return fail("%s: not written: another document has the name '%s', and "
-                    "nothing tells which is newer; open one of them alone",
-                    id, show_name(w->name));
+        return fail(
+            "%s: not written: another document has the name '%s', and it is "
+            "not known which is newer; open one of them by itself",
+            id, show_name(w->name));
     }
     if (strlen(w->name) != w->nname)
         return fail("'%s' cannot name a file", show_name(w->name));
@@ -231,8 +232,8 @@ static int write_one(struct reader *r, int folder)
     const enum file_made made =
         file_make_below(folder, w->name, shown, 0666, write_opened, r);
     if (made == FILE_TAKEN)
-        fail("%s: there is something of that name already, which is left as it "
-             "is; use another folder",
+        fail("%s: something of that name exists already, and is left as it is; "
+             "use another folder",
              shown);
     free(shown);
     return made == FILE_MADE ? YES : TROUBLE;
@@ -352,7 +353,7 @@ int seal_open(const struct seal_args *args, const struct list *operands)
         return fail("--json goes with --names or -o; the documents have "
                     "standard output for themselves");
     if (args->word && !word_only(args->word, room, &r.word))
-        return fail("'%s' is not one word: letters and digits are",
+        return fail("'%s' is not one word of letters and digits",
                     show_name(args->word));
     if (!keys_open(args->key, &k))
         return TROUBLE;

@@ -29,8 +29,8 @@ int seal_init(const struct seal_args *args, const struct list *operands)
         return fail("-o KEY is missing: where to write the new key");
     if (!secure_begin() || !keys_make(args->output))
         return TROUBLE;
-    note("%s: keep a copy of it where nobody else gets at it; without it "
-         "nothing that is sealed can be opened",
+    note("%s: keep a copy of it in a safe place; without it, nothing that is "
+         "sealed can be opened",
          args->output);
     return YES;
 }
@@ -145,8 +145,9 @@ static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
     if (memcmp(x->key_id, k->id, KEY_ID_BYTES) != 0)
         return refuse("%s: sealed with another key", folder);
     if (args->fpr > 0 && zindex_probes(fpr) != x->r)
-        return refuse("%s: its rate is %s since it was made; leave out --fpr",
-                      folder, show_rate(x->fpr));
+        return refuse(
+            "%s: its rate was set to %s when it was made; leave out --fpr",
+            folder, show_rate(x->fpr));
     unsigned char proof[INDEX_PROOF_BYTES];
     index_prove(x, k, proof);
     if (x->version == 1) {
@@ -199,7 +200,7 @@ int seal_add(const struct seal_args *args, const struct list *operands)
     const char *const folder = operands->at[0];
     const struct list names = { operands->at + 1, operands->n - 1, 0 };
     struct seal_keys k;
-    struct list files;
+    struct list files = { 0 };
     if (!keys_open(args->key, &k))
         return TROUBLE;
     int status = TROUBLE;
@@ -233,7 +234,7 @@ int seal_trapdoor(const struct seal_args *args, const struct list *operands)
         unsigned char out[TRAPDOOR_ALL];
         bly_bytes word;
         if (!word_only(operands->at[i], room, &word)) {
-            status = fail("'%s' is not one word: letters and digits are",
+            status = fail("'%s' is not one word of letters and digits",
                           show_name(operands->at[i]));
             break;
         }

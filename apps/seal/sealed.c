@@ -203,7 +203,7 @@ static bool seal_fd(struct sealing *s, const char *folder)
         fail_library();
     char more;
     if (ok && read(s->fd, &more, 1) != 0)
-        ok = refuse("%s: it became longer while it was read", s->path);
+        ok = refuse("%s: it grew while it was read", s->path);
     if (ok && nwords > s->words.n)
         seal_blind(s->entry->bits, s->entry->m, s->r, nwords - s->words.n);
     if (!ok)
@@ -328,7 +328,7 @@ static bool open_fd(const struct seal_keys *k, int fd, const char *path,
     if (sodium_memcmp(header + 16, k->id, KEY_ID_BYTES) != 0)
         return refuse("%s: sealed with another key", path);
     if (memcmp(header + 24, id, DOCUMENT_ID_BYTES) != 0)
-        return refuse("%s: another document than its name says", path);
+        return refuse("%s: not the document that its name says", path);
     bool ok = crypto_secretstream_xchacha20poly1305_init_pull(
                   &state, header + SEALED_NAMED, k->stream) == 0;
     unsigned char tag = 0;

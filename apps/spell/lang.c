@@ -38,7 +38,7 @@ char *lang_dictionary(const char *lang)
     const char *own = getenv("DICPATH");
     char *path;
     if (!lang[0] || strchr(lang, '/') || lang[0] == '.') {
-        fail("--lang %s: a name such as en_US is right", show_name(lang));
+        fail("--lang %s: expected a name such as en_US", show_name(lang));
         return NULL;
     }
     while (own && *own) {

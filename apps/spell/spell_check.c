@@ -347,8 +347,7 @@ static bool check_turn(void *ctx, unsigned worker, struct block *b)
         c->bad_file = b->file;
         c->nbad++;
         if (!c->args->keys.select.skip_bad)
-            fail("%s: line %llu: not UTF-8; words with such bytes are passed "
-                 "over",
+            fail("%s: line %llu: not UTF-8; words with such bytes are skipped",
                  input_name(c->in, b->file), (unsigned long long)w->bad_line);
     }
     if (out_is_terminal())
@@ -391,8 +390,8 @@ static bool filter_fits(struct checking_run *c, const char *path)
     bly_kind_info kind;
     bly_kind_of(c->speller.filter, &kind);
     if (kind_unreliable(&kind)) {
-        fail("%s: a %s filter would flag words that are right: %s", path,
-             kind.name, kind_unreliable(&kind));
+        fail("%s: a %s filter would flag correct words: %s", path, kind.name,
+             kind_unreliable(&kind));
         return false;
     }
     if (keying.type == BLY_KEYS_INT64 || keying.type == BLY_KEYS_UINT64 ||
@@ -404,8 +403,8 @@ static bool filter_fits(struct checking_run *c, const char *path)
         return false;
     }
     if (!spell_traits_read(&c->speller.is, c->speller.filter)) {
-        fail("%s: what it says of its words cannot be; is it damaged, or of a "
-             "newer bloomery?",
+        fail("%s: what it says about its words makes no sense; is it damaged, "
+             "or from a newer bloomery?",
              path);
         return false;
     }

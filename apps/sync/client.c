@@ -80,7 +80,7 @@ bool client_ask(struct sync_client *c, struct reading *answer)
             (int)(c->answer.len - 1 < 256 ? c->answer.len - 1 : 256),
             (const char *)at + 1);
     if (at[0] != type)
-        return client_fail(c, "the answer is one to another question");
+        return client_fail(c, "the answer is to another question");
     *answer = (struct reading){ at + 1, at + c->answer.len, false };
     return true;
 }
@@ -308,7 +308,7 @@ static bool too_much(struct sync_client *c)
 {
     return client_fail(c,
                        "the other side says that it has %llu elements, and "
-                       "there are %llu here: that many are not taken at once",
+                       "there are %llu here: too many to accept at once",
                        (unsigned long long)c->report.there,
                        (unsigned long long)c->report.here);
 }
@@ -364,7 +364,7 @@ static bool find_exact(struct sync_client *c)
         ok = varint_get(&at, end, &gap) && gap <= UINT64_MAX - e &&
              (gap || !n) && n < c->report.there;
         if (!ok) {
-            client_fail(c, "the list of the other side is none");
+            client_fail(c, "the list of the other side cannot be read");
             break;
         }
         e += gap;
@@ -383,7 +383,7 @@ static bool find_exact(struct sync_client *c)
         ok = add_element(&c->mine, &c->nmine, &mine_room, set->elements[i]) ||
              client_fail(c, "out of memory");
     if (ok && n != c->report.there)
-        ok = client_fail(c, "the list of the other side is not whole");
+        ok = client_fail(c, "the list of the other side is incomplete");
     block_free(&all);
     return ok;
 }

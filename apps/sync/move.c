@@ -243,8 +243,8 @@ static bool move_lines(struct sync_client *c)
         ok = ask_records(c, take_line, &l);
         if (ok && c->report.taken < c->ntheirs)
             ok = client_fail(c,
-                             "the other side has said that it has %zu lines "
-                             "that are missing here, and sent %llu of them",
+                             "the other side announced %zu lines that are "
+                             "missing here, but sent %llu",
                              c->ntheirs, (unsigned long long)c->report.taken);
         ok = ok && (c->dry_run || write_lines(c, &l));
     }
@@ -495,7 +495,7 @@ static void given(struct sync_client *c, const struct sync_file *f)
 static void not_given(struct sync_client *c, const char *path)
 {
     c->report.refused++;
-    fail("%s/%s: not given: it changed while it was read, or cannot be read",
+    fail("%s/%s: not sent: it changed while it was read, or cannot be read",
          c->set->path, path);
 }
 

@@ -257,7 +257,7 @@ static bool scan_finish(struct scan *s)
         set->elements[i] = set->files[i].element;
         if (i && set->elements[i] == set->elements[i - 1])
             return set_fail(set,
-                            "%s and %s have one hash of 64 bits; another "
+                            "%s and %s have the same 64-bit hash; another "
                             "--key-file tells them apart",
                             file_path(set, &set->files[i - 1]),
                             file_path(set, &set->files[i]));
@@ -272,7 +272,7 @@ bool folder_read(struct sync_set *set)
 {
     const char *names[] = { set->path };
     const struct list roots = { names, 1, 0 };
-    struct list paths;
+    struct list paths = { 0 };
     struct stat st;
     if (stat(set->path, &st)) {
         if (errno == ENOENT && set->may_miss)

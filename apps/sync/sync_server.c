@@ -67,7 +67,7 @@ static bool say_hello(struct sync_server *s, struct reading *r,
     (void)read_number(r);
     const uint64_t check = read_word(r, 8);
     if (r->bad || memcmp(magic, SYNC_MAGIC, 8) != 0)
-        return refuse(out, "that is not what bloomery sync says");
+        return refuse(out, "that is not the protocol of bloomery sync");
     if (form != set->form)
         return refuse(out, "one side has a %s, the other a %s",
                       form == SYNC_LINES ? "list" : "folder",
@@ -153,7 +153,7 @@ static bool say_table(struct sync_server *s, struct reading *r,
     how.hashes = (unsigned)read_word(r, 1);
     const uint64_t cells = read_number(r), from = read_number(r);
     if (r->bad || !how.hashes || cells > 2 * s->most_symbols || from >= cells)
-        return refuse(out, "no such table is made");
+        return refuse(out, "there is no such table");
     if (!s->table || s->table_cells != cells || s->table_hashes != how.hashes) {
         bly_coded_free(s->table);
         s->table = NULL;
@@ -207,7 +207,7 @@ static bool say_outline(struct sync_server *s, struct reading *r,
     const uint64_t from = read_number(r);
     const unsigned are = leaf << 8 | inner;
     if (r->bad || !leaf)
-        return refuse(out, "no such outline is made");
+        return refuse(out, "there is no such outline");
     if (s->bytes_are != are) {
         const bly_outline_spec spec = { .leaf_bits = leaf,
                                         .inner_bits = inner };
@@ -301,7 +301,7 @@ static bool say_sift(struct sync_server *s, struct reading *r,
     const size_t n = left_of(s, &at);
     const uint64_t bits = read_number(r), from = read_number(r);
     if (r->bad || bits > 64 * (uint64_t)n)
-        return refuse(out, "no such outline is made");
+        return refuse(out, "there is no such outline");
     if (s->bytes_are != BYTES_SIFT || s->sift_bits != bits) {
         const bly_outline_spec spec = { .leaf_bits =
                                             (double)bits / (double)(n + !n) };
@@ -389,7 +389,7 @@ static bool take_want(struct sync_server *s, struct reading *r,
         uint64_t e = 0;
         size_t from, to;
         if (!begins)
-            return refuse(out, "the last one is not whole");
+            return refuse(out, "the last one is incomplete");
         for (unsigned i = 0; i < nbytes; i++)
             e |= (uint64_t)begins[i] << (56 - 8 * i);
         set_range(s->set, e, nbytes * 8, &from, &to);
@@ -621,7 +621,7 @@ static bool take_line(struct sync_server *s, struct reading *r,
     if (set_has(s->set, bly_hash(&s->set->hasher, line, (size_t)n), &at))
         return true;
     if (s->taken.len > LINES_MOST)
-        return refuse(out, "that is more than is taken at once");
+        return refuse(out, "that is more than is accepted at once");
     s->nkept++;
     return (block_put(&s->taken, line, (size_t)n) &&
             block_put(&s->taken, &end, 1)) ||
@@ -751,7 +751,7 @@ static bool answer(struct sync_server *s, enum sync_type type,
     if (type == SYNC_HELLO && !s->greeted)
         return say_hello(s, r, out);
     if (!s->greeted || type == SYNC_HELLO)
-        return refuse(out, "a sync begins with one greeting");
+        return refuse(out, "a sync begins with a single greeting");
     if (type >= SYNC_REMOVE && type <= SYNC_KEEP &&
         !(s->wishes & SYNC_WISH_GIVE))
         return refuse(out, "nothing was to be given");
@@ -800,7 +800,7 @@ static bool answer(struct sync_server *s, enum sync_type type,
     case SYNC_REFUSED:
         break;
     }
-    return refuse(out, "a message of type %u is not known", (unsigned)type);
+    return refuse(out, "unknown message type %u", (unsigned)type);
 }
 
 bool server_answer(struct sync_server *s, const unsigned char *message,

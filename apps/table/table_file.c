@@ -81,7 +81,7 @@ static bool open_parts(struct table *t, const uint64_t w[TABLE_WORDS],
 {
     const uint64_t end = t->n - TABLE_FOOTER;
     if (w[TABLE_VERSION] != 1)
-        return table_fail(why, "a version of the format that is not known");
+        return table_fail(why, "an unknown version of the format");
     if (w[TABLE_INDEX] < 8 || w[TABLE_INDEX] > w[TABLE_FILTER] ||
         w[TABLE_FILTER] > w[TABLE_LAST] || w[TABLE_LAST] > end ||
         w[TABLE_DELETED_RECORDS] > w[TABLE_RECORDS] ||

@@ -192,11 +192,10 @@ char *tables_next(const char *folder, int *lock)
         const unsigned long long n = strtoull(name, &end, 10);
         /* A name of another form may come behind all numbers. */
         if (end - name != 8 || strcmp(end, TABLE_END) != 0)
-            ok =
-                refuse("%s: its name is not a number of 8 digits, so it is not "
-                       "known what is newer; give the new table a name "
-                       "yourself, -o %s/NAME" TABLE_END,
-                       all.at[i].path, folder);
+            ok = refuse("%s: its name is not a number of 8 digits, so it is "
+                        "not known which table is newer; name the new one "
+                        "yourself, with -o %s/NAME" TABLE_END,
+                        all.at[i].path, folder);
         else if (n > highest)
             highest = n;
     }

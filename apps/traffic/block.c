@@ -154,7 +154,7 @@ static int block_into(const struct traffic_args *args, const struct list *lists)
         const bly_status st =
             bly_update(args->block.into, &how, block_grow, &m);
         status = !st       ? YES
-                 : m.other ? fail("%s: a filter, but no list of prefixes",
+                 : m.other ? fail("%s: a filter, but not a list of prefixes",
                                   args->block.into)
                            : fail_library();
     }

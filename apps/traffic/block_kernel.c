@@ -42,8 +42,8 @@ static bool link_new(const struct pins *p, const char *name, int program,
     const int link = bpf_xdp_link(program, p->interface);
     if (link < 0) {
         if (errno == EBUSY)
-            fail("%s: another program has the interface; take it away first "
-                 "(--detach %s with the --pins of that list, or ip link "
+            fail("%s: another program is attached to the interface; detach it "
+                 "first (--detach %s with the --pins of that list, or ip link "
                  "set dev %s xdp off)",
                  name, name, name);
         else

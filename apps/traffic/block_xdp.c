@@ -57,8 +57,8 @@ int xdp_fail(const char *what, int error)
                     "CAP_BPF and CAP_NET_ADMIN",
                     what, strerror(error));
     if (error == ENOSYS || error == EINVAL || error == EOPNOTSUPP)
-        return fail("%s: this kernel has no such thing (%s); it takes Linux "
-                    "5.9 or later, with BPF and XDP",
+        return fail("%s: this kernel cannot do that (%s); it takes Linux 5.9 "
+                    "or later, with BPF and XDP",
                     what, strerror(error));
     return fail("%s: %s", what, strerror(error));
 }
@@ -228,9 +228,9 @@ int xdp_load(const struct block_file *list, const struct prefix_set *allow,
     bly_peek(list->filter, &s);
     if (!bly_blocked_view(list->filter, &b) || b.k != 8 ||
         b.nblocks > UINT32_MAX) {
-        fail("the kernel asks lists of the kind blocked with k = 8 and without "
-             "a key, and this one is %s%s; use one made without --ttl and "
-             "--key-file",
+        fail("the kernel can only ask lists of kind blocked with k = 8 and "
+             "without a key, and this one is %s%s; use one made without --ttl "
+             "and --key-file",
              s.kind, s.keyed ? ", keyed" : "");
         return -1;
     }

@@ -212,10 +212,10 @@ static bool count_options(struct count_run *r, const struct list *operands)
     r->name = a->interface ? a->interface : operands->at[0];
     const bool once = a->interface || strcmp(r->name, "-") == 0;
     if (once && (!a->count.keys || r->spec.kind != TALLY_COUNTMIN))
-        return refuse(
-            "%s: packets that come only once are counted by countmin, for "
-            "flows that are known before; use --sketch countmin --keys FILE",
-            r->name);
+        return refuse("%s: packets of an interface come only once; only "
+                      "countmin can count them, for flows that are known "
+                      "beforehand; use --sketch countmin --keys FILE",
+                      r->name);
     if (a->count.error > 0 && r->spec.kind == TALLY_SPACECODE)
         return refuse("--error: spacecode has no options for it; use countmin "
                       "or spectral");

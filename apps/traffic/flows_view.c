@@ -181,7 +181,7 @@ struct flows_view *view_begin(const char *interface, struct key_choice key,
 {
     struct flows_view *const v = calloc(1, sizeof *v);
     if (!v || tcgetattr(STDIN_FILENO, &v->before) < 0) {
-        fail(v ? "this terminal cannot be steered" : "out of memory");
+        fail(v ? "this terminal cannot be controlled" : "out of memory");
         free(v);
         return NULL;
     }

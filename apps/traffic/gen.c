@@ -114,8 +114,8 @@ int traffic_gen(const struct traffic_args *args, const struct list *operands)
     if (!args->output)
         return fail("-o FILE is missing: where to write the capture");
     if (nflows > m.n || m.n >= MOST_PACKETS)
-        return fail("--flows and --count: a packet for each flow, and fewer "
-                    "than 4294967296");
+        return fail("--flows and --count: there must be a packet for each "
+                    "flow, and fewer than 4294967296 of them");
     m.flows = malloc(m.n * sizeof *m.flows);
     if (!m.flows)
         return fail("out of memory");

@@ -366,7 +366,7 @@ static enum pcap_got ng_next_packet(struct pcap_file *f, struct pcap_packet *p)
         }
         const uint32_t all = u32_of(f, f->bytes + f->at + 4);
         if (all < 12 || all % 4 || (type == NG_SECTION && all < 28))
-            return damaged(f, "a block whose length is none");
+            return damaged(f, "a block with an impossible length");
         const bool wanted = type == NG_INTERFACE || type == NG_PACKET ||
                             type == NG_PACKET_OLD || type == NG_SIMPLE;
         if (!wanted || all > ROOM) {

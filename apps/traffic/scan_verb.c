@@ -181,7 +181,7 @@ static bool strings_read(struct scan_run *r)
         return refuse("no strings are given; use --strings FILE, one per line, "
                       "or --rules FILE, with Snort's content");
     if (a->scan.nocase && a->scan.rules)
-        return refuse("--nocase is for --strings; a rule says it itself");
+        return refuse("--nocase is for --strings; rules have their own nocase");
     const bool read =
         a->scan.rules
             ? rules_read(&r->rules, RULES_SNORT, a->scan.rules)
@@ -191,12 +191,11 @@ static bool strings_read(struct scan_run *r)
     if (!read)
         return false;
     if (r->rules.n == 0)
-        return refuse(
-            r->rules.without
-                ? "%s: no rule in it has content; use rules of Snort, "
-                  "or --strings for a list of strings"
-                : "%s: no strings in it",
-            a->scan.rules ? a->scan.rules : a->scan.strings);
+        return refuse(r->rules.without
+                          ? "%s: no rule in it has content; use Snort's rules, "
+                            "or --strings for a list of strings"
+                          : "%s: no strings in it",
+                      a->scan.rules ? a->scan.rules : a->scan.strings);
     const struct scan_spec spec = { .per_length = a->scan.per_length,
                                     .exact = a->scan.automaton,
                                     .seed = a->seed };
@@ -217,8 +216,8 @@ static int operand_scan(struct scan_run *r, const char *name,
                     "libpcap (libpcap-dev); --raw scans its bytes",
                     name);
     if (strcmp(name, "-") == 0)
-        return fail("standard input is a capture, and has been begun; name its "
-                    "file, or use --raw for its bytes");
+        return fail("standard input is a capture, and part of it has been read "
+                    "already; name its file, or use --raw for its bytes");
     return capture(r, name, false);
 }
 

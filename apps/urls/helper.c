@@ -103,7 +103,7 @@ static void *watch_list(void *ctx)
             continue;
         h->seen = now; /* if it is damaged, once is enough to say so */
         if (!helper_open(h, &l, why, sizeof why)) {
-            warn("%s; the list before stays", why);
+            warn("%s; the previous list stays in use", why);
             continue;
         }
         pthread_mutex_lock(&h->lock);

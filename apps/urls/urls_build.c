@@ -188,7 +188,7 @@ static bool allow_save(const char *output, const struct text_set *allow,
     if (!allow->n)
         return true;
     if (is_stdout(output)) {
-        fail("a list with exceptions is two files; use -o FILE");
+        fail("a list with exceptions consists of two files; use -o FILE");
         return false;
     }
     allow_name(output, allow, is->allow);
@@ -356,9 +356,8 @@ static int build_from(const struct urls_args *args, const struct list *from,
                  r.n.hosts == 1 ? "it" : "them",
                  r.n.hosts == 1 ? "it" : "them");
         if (r.n.caseless && !r.folded)
-            warn("%llu rules for pages ignore case, and the list does not; "
-                 "right, unless its URLs are written as they are asked: "
-                 "--ignore-case",
+            warn("%llu rules for pages ignore case, but the list does not; use "
+                 "--ignore-case, unless its URLs are written as they are asked",
                  (unsigned long long)r.n.caseless);
     }
     free(allow);

@@ -96,7 +96,7 @@ static bool read_file(const char *path, struct web_file *f)
     bool ok = in && fstat(fileno(in), &about) == 0;
     if (ok && (!S_ISREG(about.st_mode) || about.st_size > WEB_MOST_BYTES)) {
         fclose(in);
-        fail("%s: no file of a playground: right is one of up to %d bytes",
+        fail("%s: not a file of the playground, which have at most %d bytes",
              path, WEB_MOST_BYTES);
         return false;
     }

@@ -311,8 +311,9 @@ typedef struct bly_foreign_sizes {
     uint32_t k;
     uint64_t bits, items, capacity;
     double fpr_planned;
-    uint64_t counted; /* for the whole filter: bytes as its own system counts
-                         them, with structures; limits apply to this */
+    uint64_t counted; /* bytes as its own system counts them, with structures:
+                         of the whole filter, to which limits apply, or what
+                         it grew by when it got this part */
 } bly_foreign_sizes;
 static inline void bly_foreign_size(const bly_foreign *f, size_t part,
                                     bly_foreign_sizes *out);

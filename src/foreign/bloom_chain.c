@@ -195,9 +195,12 @@ static uint64_t chain_bytes(const bly_foreign *f, size_t nlinks)
     return sum;
 }
 
-uint64_t bly_chain_counted(const bly_foreign *f)
+uint64_t bly_chain_counted(const bly_foreign *f, size_t nparts)
 {
-    return f->own ? chain_bytes(f, f->nparts) : 0;
+    uint64_t later = 0;
+    for (size_t i = nparts; i < f->nparts; i++)
+        later += bly_chain_nbytes(&bly_chain_links(f)[i]);
+    return f->own && nparts ? chain_bytes(f, nparts) - later : 0;
 }
 
 /* One more link, of the sizes of l. */

@@ -153,7 +153,7 @@ bly_status bly_chain_add(bly_foreign *f, const bly_foreign_key *keys, size_t n,
 bly_status bly_chain_copy(const bly_foreign *f, bly_foreign *to);
 bly_array bly_chain_array(const bly_foreign *f, size_t i);
 void bly_chain_move(bly_foreign *f, size_t i, bly_mover *move, void *ctx);
-uint64_t bly_chain_counted(const bly_foreign *f);
+uint64_t bly_chain_counted(const bly_foreign *f, size_t nparts);
 bly_status bly_chain_scales(bly_foreign *f, uint64_t to, uint64_t *holds);
 
 #endif

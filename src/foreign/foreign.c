@@ -506,9 +506,9 @@ void bly_foreign_size_sized(const bly_foreign *f, size_t part,
     }
     if (part == BLY_WHOLE && bly_row_of(f)->copy)
         out->items = f->nadded;
-    out->counted = part == BLY_WHOLE && bly_row_of(f)->counted
-                       ? bly_row_of(f)->counted(f)
-                       : out->nbytes;
+    out->counted = bly_row_of(f)->counted ? bly_row_of(f)->counted(f, to) -
+                                                bly_row_of(f)->counted(f, from)
+                                          : out->nbytes;
     BLY_GIVE(&own, given, size);
 }
 

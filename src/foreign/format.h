@@ -309,9 +309,10 @@ typedef struct bly_format {
     /* The same with arrays of its own, in an empty one. */
     bly_foreign_copier *copy;
 
-    /* Its bytes as the other system counts them, structures included: what
-     * bly_foreign_most() is compared with. NULL: those of its arrays. */
-    uint64_t (*counted)(const bly_foreign *f);
+    /* The bytes of its first nparts parts as the other system counts them,
+     * structures included: of all of them, what bly_foreign_most() is compared
+     * with. NULL: those of its arrays. */
+    uint64_t (*counted)(const bly_foreign *f, size_t nparts);
 
     /* Where part i is kept. */
     bly_array (*array)(const bly_foreign *f, size_t i);

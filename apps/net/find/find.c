@@ -317,10 +317,10 @@ static int find_all(struct find_run *r)
     const bool tree = how == FIND_TREE || how == FIND_ANYHOW;
     const bool ring = how == FIND_RING || how == FIND_ANYHOW;
     if (!r->nplaces && !r->ring)
-        return fail("whom to ask? Right: --at ADDRESS:PORT of a server, or "
-                    "--ring of a member of a ring");
+        return fail("whom to ask? Use --at ADDRESS:PORT of a server, or --ring "
+                    "of a member of a ring");
     if (how == FIND_RING && !r->ring)
-        return fail("which ring? Right: --ring ADDRESS:PORT");
+        return fail("which ring? Use --ring ADDRESS:PORT");
     const bool network = r->nplaces && (near || tree);
     const bool reached = network && first_answers(r);
     if (!network)
@@ -438,8 +438,8 @@ int net_announce(const struct find_args *args, const struct list *words)
     else if (!take_tags(words, 1, &r->wanted) || !find_open(r, args, &args->at))
         status = TROUBLE;
     else if (!r->nplaces && !r->ring)
-        fail("where? Right: --at ADDRESS:PORT of a server, or --ring of a "
-             "member of a ring");
+        fail("where? Use --at ADDRESS:PORT of a server, or --ring of a member "
+             "of a ring");
     else
         status = announce_run(r);
     find_close(r);

@@ -308,7 +308,7 @@ static enum frame_error hear_summary(struct finder *f, struct body *b,
 {
     struct address from;
     bly_filter *below = NULL;
-    *why = "a summary that is none";
+    *why = "a malformed summary";
     if (!finder_take_address(b, &from))
         return FRAME_WRONG;
     const uint64_t sum = body_number(b, 8);

@@ -281,7 +281,7 @@ struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,
 {
     char real[PATH_MAX];
     struct stat st;
-    struct list files;
+    struct list files = { 0 };
     bool trouble = false;
     *same = false;
     if (!realpath(folder, real) || stat(real, &st)) {

@@ -227,7 +227,7 @@ static void take_query(struct peer *p, uint64_t line, const struct frame *f)
     if (w && !query_get(f, &w->query, true)) {
         free(w);
         runtime_refuse(p->runtime, line, f, FRAME_WRONG,
-                       "a question that is none");
+                       "a malformed question");
         return;
     }
     if (w) {
@@ -301,7 +301,7 @@ static void take_search(struct peer *p, uint64_t line, const struct frame *f)
     struct peer_search *s = NULL;
     if (!query_get(f, &q, false)) {
         runtime_refuse(p->runtime, line, f, FRAME_WRONG,
-                       "a question that is none");
+                       "a malformed question");
         return;
     }
     for (size_t i = 0; i < PEER_SEARCHES && !s; i++)
@@ -397,7 +397,7 @@ static void take_gossip(struct peer *p, uint64_t line, const struct frame *f)
     struct gossip_message m, back = { 0 };
     if (!gossip_get(&p->gossip, f->type, false, f->body, f->nbody, &m)) {
         runtime_refuse(p->runtime, line, f, FRAME_WRONG,
-                       "a question that is none");
+                       "a malformed question");
         return;
     }
     if (gossip_question(&p->gossip, &m, &back, clock_ms())) {

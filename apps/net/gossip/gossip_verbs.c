@@ -106,7 +106,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     if (!a->at)
         return fail("no peer is given; use --at ADDRESS:PORT");
     if (!query_words(&q, words->at, words->n))
-        return fail("1 to %d different words of letters and digits are wanted",
+        return fail("give 1 to %d different words of letters and digits",
                     QUERY_WORDS);
     if (!secure_read(a->key, &secret))
         return TROUBLE;
@@ -117,7 +117,7 @@ int gossip_find_words(const struct peer_args *a, const struct list *words)
     query_put(&b, &q, false);
     if (ask_peer(&c, a->at, GOSSIP_SEARCH, &b, &f)) {
         if (!read_report(&f, &r)) {
-            fail("%s: an answer that is none", a->at);
+            fail("%s: the answer cannot be understood", a->at);
         } else {
             /* Who was silent may have them. */
             status = r.nhits ? YES : r.silent ? TROUBLE : NO;
@@ -175,7 +175,7 @@ int gossip_peers(const struct peer_args *a, const char *where)
     blob_start(&b);
     if (ask_peer(&c, where, GOSSIP_LIST, &b, &f)) {
         if (!read_peers(&f, &r)) {
-            fail("%s: an answer that is none", where);
+            fail("%s: the answer cannot be understood", where);
         } else {
             status = YES;
             if (a->json)
