@@ -45,7 +45,7 @@ bool service_text(char *to, const char *text, size_t n);
 
 void service_put(struct blob *b, const struct service *s);
 void service_put_tags(struct blob *b, const struct service *s);
-bool service_take(struct body *b, struct service *s); /* false: it is none */
+bool service_take(struct body *b, struct service *s); /* false: it is not one */
 bool service_take_tags(struct body *b, struct service *s);
 
 /* Does it have all tags of another? */

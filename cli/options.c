@@ -329,7 +329,7 @@ bool options_parse(const struct command *c, int argc, char **argv,
         out->verb = verb_of_line(c, (size_t)argc,
                                  (const char *const *)(void *)argv, &nwords);
     crlf_option = option_named(c, out->verb, "crlf", 4) != NULL;
-    /* A word that is no verb comes before what is wrong with its options. */
+    /* A word that is not a verb comes before what is wrong with its options. */
     if (c->verbs && !out->verb && argc > 0 && argv[0][0] != '-') {
         struct list words = { .at = (const char **)(void *)argv };
         while (words.n < (size_t)argc && argv[words.n][0] != '-')

@@ -95,7 +95,7 @@ static bool kind_denies(struct sizing *sizing)
         if (kind.can & BLY_CAN(DENY))
             sizing->kind = kind.name;
     if (!bly_kind_named(sizing->kind, &kind) || (kind.can & BLY_CAN(DENY)))
-        return true; /* a name that is none is told elsewhere */
+        return true; /* an unknown name is reported elsewhere */
     char *const able = kinds_that_can(BLY_CAN(DENY));
     fail("a %s filter cannot be told of keys that are not in it; these can: %s",
          kind.name, able ? able : "");

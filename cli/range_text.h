@@ -19,7 +19,7 @@ struct range_text {
 const char *range_read(bly_bytes text, bool integers, struct range_text *out);
 
 /* Pick those of a batch of ranges that f, which can be asked so, may have a key
- * of. One that is none fails, and b->why names it. */
+ * of. A malformed one fails, and b->why names it. */
 bly_status ranges_ask(const bly_filter *f, struct batch *b);
 
 #endif

@@ -203,7 +203,7 @@ static bool make(const bly_format_info *t, unsigned bits, struct file *to)
         return false;
     for (size_t i = 0; i < NTEXTS; i++)
         (void)!bly_foreign_add(f, &texts[i], 1, NULL,
-                               NULL); /* some are no keys */
+                               NULL); /* some are not keys */
     const bly_status st = bly_foreign_write(f, put_file, to);
     bly_foreign_free(f);
     return st == BLY_OK;

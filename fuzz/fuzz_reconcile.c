@@ -25,7 +25,8 @@ static bly_coded *symbols_of(const bly_coding *how, const uint8_t *data,
     return c;
 }
 
-/* Bytes that are no answer to anything: nothing but a status may come of it. */
+/* Bytes that do not answer anything: nothing but a status may come of it.
+ */
 static void take(const bly_coding *how, const uint8_t *data, size_t size)
 {
     bly_coded *const mine = symbols_of(how, data, size / how->width % 8);

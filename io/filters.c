@@ -219,7 +219,7 @@ struct made made_of(const bly_stats *s)
         .s = *s,
         .bytes = filter_size(s),
         .bits_per_key = nkeys > 0 ? (double)s->bits / nkeys : NAN,
-        /* Past capacity the plan is no promise any more. */
+        /* Past capacity the plan is not a promise any more. */
         .rate = grown || is_past_capacity(s) ? s->fpr_now : s->fpr_at_capacity,
         .miss = missed_share(s->facts, s->nfacts),
         .grown = grown,

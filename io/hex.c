@@ -6,7 +6,7 @@
  */
 #include "io/hex.h"
 
-/* Of each byte: the digit's value and one, 0 for what is none. */
+/* Of each byte: the digit's value and one, 0 for what is not a digit. */
 #define HEX_THREE(c, n) [c] = n, [c + 1] = n + 1, [c + 2] = n + 2
 static const unsigned char hex_values[256] = {
     HEX_THREE('0', 1),  HEX_THREE('3', 4),  HEX_THREE('6', 7),

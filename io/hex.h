@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The value of a digit; negative: it is none. */
+/* The value of a digit; negative: it is not one. */
 int hex_value(char c);
 
 /* n bytes from 2 n digits, of either case. False: others are there, and out

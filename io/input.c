@@ -354,7 +354,7 @@ static bool fill_block(struct input *in, struct block *b, bool *ended)
                input_fail(in, "out of memory");
     }
     if (input_failed(in) || (f->error[0] && !in->whole))
-        b->len = ends; /* half a line is none */
+        b->len = ends; /* half a line is not a line */
     else if (!in->documents && rest) {
         b->at[b->len++] = in->separator;
         b->unended = true;

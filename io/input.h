@@ -90,7 +90,7 @@ struct input {
     bool goes_on;          /* a file that cannot be read is told, sets trouble
                               and its error, and the next one follows */
     bool keep_header;      /* of the first file that has one */
-    bool skip_other;       /* a file that is no list of lines is passed over */
+    bool skip_other; /* a file that is not a list of lines is passed over */
     bool trouble;
     uint64_t max_line;      /* bytes of a line, or of a document */
     unsigned nthreads;      /* of ordered_run() */

@@ -134,7 +134,7 @@ static const char *scan_number(const char *s, const char *end)
     return s;
 }
 
-/* A value that is no container. */
+/* A value that is not a container. */
 static const char *scan_scalar(const char *s, const char *end,
                                struct json_slice *out)
 {

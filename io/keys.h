@@ -16,7 +16,7 @@ struct keys {
     struct list files;
     const char *key_file;
     bool nul;
-    bool changes; /* they are added or removed: the name of a file is none */
+    bool changes; /* they are added or removed: the name of a file is not one */
     struct selection select; /* what part of a line is the key */
     struct normal normal;    /* and what becomes of it */
 };

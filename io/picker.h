@@ -13,8 +13,8 @@
  * With a group, a key is the text of the group, a tab, and the key of the line.
  *
  * A line that has no key (too few fields, a quote that is never closed, JSON
- * that is none, a value that is no text) is bad: it is counted, and the first
- * ones are kept with the reason, for the pipeline to tell.
+ * that is malformed, a value that is not text) is bad: it is counted, and the
+ * first ones are kept with the reason, for the pipeline to tell.
  */
 #ifndef BLY_IO_PICKER_H
 #define BLY_IO_PICKER_H
@@ -68,7 +68,7 @@ void picker_free(struct picker *p);
  * 0: they do. */
 char picker_csv(const struct picker *p);
 
-/* May a file begin with a byte order mark that is no part of it? */
+/* May a file begin with a byte order mark that is not part of it? */
 bool picker_skips_mark(const struct picker *p);
 
 /* Is a carriage return at the end of a line cut off, because that was asked

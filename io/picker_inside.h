@@ -19,7 +19,7 @@ struct picker {
         PICK_REGEX,
         PICK_MADE
     } by;
-    bool crlf;      /* a carriage return at the end is no part of a line */
+    bool crlf;      /* a carriage return at the end is not part of a line */
     bool fold;      /* case does not matter to the regular expression */
     bool header;    /* of CSV */
     long field;     /* from 1, or -1 backwards; 0: by name */

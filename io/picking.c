@@ -225,7 +225,7 @@ static inline bool pick_json(struct picking *p, bly_bytes line, uint64_t number,
         size_t i = 0;
         while (i < line.len && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r'))
             i++;
-        if (i < line.len) /* an empty line is no record */
+        if (i < line.len) /* an empty line is not a record */
             picking_bad(p, number, 1, "not JSON");
         return false;
     }

@@ -201,7 +201,7 @@ pick_cuts(struct picking *p, bly_bytes *keys, bly_bytes *lines,
             if (__builtin_expect(f.left != 0, 0)) {
                 few_fields(p, &f, want, csv, stop);
             } else if (csv) {
-                /* An empty line is no record. */
+                /* An empty line is not a record. */
                 csv_key(p, &f, f.from, f.to, &keys[n]);
                 n += keys[n].len || stop - f.start > 1 ||
                      (stop > f.start && *f.start != '\r');

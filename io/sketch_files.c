@@ -1,5 +1,5 @@
 /*
- * sketch_files.c - sketches in files: .bly files that are no filters
+ * sketch_files.c - sketches in files: .bly files that are not filters
  */
 #define _GNU_SOURCE
 #include <errno.h>

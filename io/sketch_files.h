@@ -1,5 +1,5 @@
 /*
- * sketch_files.h - sketches in files: .bly files that are no filters
+ * sketch_files.h - sketches in files: .bly files that are not filters
  */
 #ifndef BLY_IO_SKETCHES_H
 #define BLY_IO_SKETCHES_H
@@ -10,7 +10,8 @@
 #include "report/fields.h"
 
 /* The type of the sketch in path; BLY_STORED_NONE if that is something else, or
- * is no regular file, or cannot be looked at: whoever opens it then says why.
+ * is not a regular file, or cannot be looked at: whoever opens it then says
+ * why.
  */
 bly_stored_type sketch_type(const char *path);
 

@@ -26,7 +26,7 @@ bool binary_input, steady_input;
 
 struct source {
     int fd;
-    bool waits;  /* it is no regular file */
+    bool waits;  /* it is not a regular file */
     int stop_fd; /* -1: none, or it never waits */
     off_t size;  /* of a regular file, when it was opened */
     struct timespec changed;
@@ -37,7 +37,7 @@ struct source {
     uint64_t done, given;
     char error[160];
     bool broken;       /* the error is none of its bytes */
-    bool other;        /* the bytes are no list of lines */
+    bool other;        /* the bytes are not a list of lines */
     unsigned char *in; /* PACKED_BYTES; the first ones also when plain */
     size_t from, to;   /* of in: read and not used yet */
     bool at_end;       /* of the file */
@@ -269,7 +269,7 @@ static ptrdiff_t read_either(struct source *s, void *buf, size_t n)
     return s->packed ? read_packed(s, buf, n) : read_plain(s, buf, n);
 }
 
-/* -------------------------------------------------- files that are no lists */
+/* ----------------------------------------------- files that are not lists */
 
 #define MAGIC(at, bytes) (at), sizeof(bytes) - 1, (bytes)
 
@@ -307,8 +307,8 @@ static const struct {
     { MAGIC(0, "\xfe\xff"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE" },
 };
 
-/* Could more bytes make a file that is no list of one that begins with these?
- * Pipes may give them one by one. */
+/* Could more bytes make a file that is not a list of one that begins with
+ * these? Pipes may give them one by one. */
 static bool tells_little(const struct source *s, const void *bytes, size_t n)
 {
     bool more = false;

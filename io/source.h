@@ -38,7 +38,7 @@ struct source *source_open(const char *name, int stop_fd, enum source_use use);
 ptrdiff_t source_read(struct source *s, void *buf, size_t n);
 const char *source_error(const struct source *s);
 
-/* Whether it is wrong because the bytes are no list of lines. */
+/* Whether it is wrong because the bytes are not a list of lines. */
 bool source_other(const struct source *s);
 
 /* Whether that was the system's failure, and the file may be good. */

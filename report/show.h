@@ -43,8 +43,9 @@ const char *show_fact(const bly_fact *fact);
  * names by the two below, keys on a terminal by print_key(). */
 void text_clean(void *text, size_t n, bool keep_lines);
 
-/* The length of the UTF-8 character that n bytes begin with; 0 if it is none.
- * And how many bytes of one of that length are not for a terminal: 0 or all. */
+/* The length of the UTF-8 character that n bytes begin with; 0 if it is not
+ * one. And how many bytes of one of that length are not for a terminal: 0 or
+ * all. */
 size_t utf8_length(const unsigned char *s, size_t n);
 size_t steers(const unsigned char *s, size_t len);
 

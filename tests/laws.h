@@ -77,7 +77,7 @@ typedef struct law {
 void law_add(law *l);
 int run_laws(const char *group, int argc, char **argv);
 
-/* The same after n tests that are no laws. */
+/* The same after n tests that are not laws. */
 int run_laws_and(const char *group, const struct CMUnitTest *tests, size_t n,
                  int argc, char **argv);
 

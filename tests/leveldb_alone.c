@@ -2,7 +2,7 @@
  * leveldb_alone.c - the policy for LevelDB without LevelDB, for test_leveldb.py
  *
  * What bly_leveldb_policy() hands to LevelDB is called here as LevelDB would,
- * with every allocation failing in turn, and with bytes that are no filter.
+ * with every allocation failing in turn, and with bytes that are not a filter.
  */
 #include <assert.h>
 #include <stdio.h>

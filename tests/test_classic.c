@@ -254,7 +254,7 @@ static void low_rates_take_what_the_rule_gives(void **state)
     assert_true(p.bits > 30000);
 }
 
-/* Bits behind the last are no part of the filter: a file that sets one is
+/* Bits behind the last are not part of the filter: a file that sets one is
  * damaged, checksum or not. */
 static void tail_bits_are_checked(void **state)
 {

@@ -222,7 +222,7 @@ def test_counts_of_odd_keys(ok):
     result = ok("count", "--json", "f.bly", "two\nlines", "", stdin=b"")
     assert [json.loads(line) for line in result.lines] == [
         {"key": "two\nlines", "count": 1}, {"key": "", "count": 1}]
-    # A NUL within a line, and bytes that are no UTF-8 at the end of a key.
+    # A NUL within a line, and bytes that are not UTF-8 at the end of a key.
     lines = ok("count", "--json", "f.bly", stdin=b"a\0b\n\xe2\x82\n").lines
     assert json.loads(lines[0])["key"] == "a\0b"
     assert json.loads(lines[1])["key"] == "\ufffd\ufffd"

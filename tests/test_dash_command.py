@@ -58,7 +58,7 @@ def test_a_file_is_no_key_of_a_change(f, trouble, bly):
     assert f("has", "f.bly", "--", "list.txt").lines == ["list.txt"]
     f("add", "f.bly", "-f", "list.txt")
     assert f("has", "f.bly", "carol").lines == ["carol"]
-    # A folder is no list, and what is not there is a key.
+    # A folder is not a list, and what is not there is a key.
     (f.path / "folder").mkdir()
     f("add", "f.bly", "folder")
     # Questions go through, with a warning if all of them are files.

@@ -280,7 +280,7 @@ static void whole_and_coded(void **unused)
         assert_true(stats.coded == (bool)coded);
         bly_set_coded(old, false);
         assert_same_bytes(old, &want);
-        /* How it is written is no part of a version. */
+        /* How it is written is not part of a version. */
         bly_set_coded(new, true);
         assert_int_equal(bly_version_id(old), bly_version_id(new));
         free(d.at);
@@ -290,7 +290,7 @@ static void whole_and_coded(void **unused)
     }
 }
 
-/* Hints are no part of a version, and travel all the same. */
+/* Hints are not part of a version, and travel all the same. */
 static void hints_travel(void **unused)
 {
     (void)unused;

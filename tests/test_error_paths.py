@@ -204,7 +204,7 @@ class Trial:
         elif done.status == 2 and not said:
             wrong("no reason")
         elif FOUND.search(done.err):
-            wrong("that is no message for people")
+            wrong("that is not a message for people")
         if (now := self.place.look()) != self.place.state:
             changed = {p for p in {*now, *self.place.state}
                        if now.get(p) != self.place.state.get(p)} - {*work}

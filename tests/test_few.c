@@ -3,7 +3,7 @@
  *
  * Every number of keys with every number of bits: no key is forgotten, sizes
  * are n r bits and a byte, rates are 2^-r. Vectors, which no later version may
- * change; and bytes that are no filter.
+ * change; and bytes that are not a filter.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static void keys_may_come_again(void **state)
     free(h);
 }
 
-/* Whatever is no filter says maybe; nothing is read outside. */
+/* Whatever is not a filter says maybe; nothing is read outside. */
 static void any_bytes_are_safe(void **state)
 {
     (void)state;

@@ -219,7 +219,7 @@ def test_case_white_space_and_carriage_returns(ok, bly):
 
 
 def test_folding_is_that_of_unicode_and_bytes_stay(ok):
-    """Every character, alone, against Python; and bytes that are no UTF-8."""
+    """Every character, alone, against Python; and bytes that are not UTF-8."""
     def folded(c):
         for f in (c.casefold(), c.lower()):
             if len(f) == 1:

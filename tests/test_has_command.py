@@ -129,7 +129,7 @@ def test_what_is_in_folders(ok):
     assert ok("has", "-rn", "f.bly", "d").lines == wanted
     assert ok("has", "-rn", "f.bly", "d/").lines == wanted
     assert ok("has", "-rn", "f.bly", "-f", "d").lines == wanted
-    # One that is named is read, link or not; one that is no list is an error
+    # One that is named is read, link or not; one that is not a list is an error
     # only there.
     assert ok("has", "-r", "f.bly", "d/link").lines == ["d/link:a"]
     assert ok("has", "f.bly", "-f", "d/nul").lines == ["a"]

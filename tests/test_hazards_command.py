@@ -1,5 +1,5 @@
 """What may go wrong around a filter: damage, pipes, files that are one and the
-same, names with odd characters, keys that are no keys."""
+same, names with odd characters, keys that are not keys."""
 import json
 import os
 import re

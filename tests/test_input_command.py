@@ -1,4 +1,4 @@
-"""What the command reads: compressed lists, files that are no lists, keys that
+"""What the command reads: compressed lists, files that are not lists, keys that
 are names of files."""
 import gzip
 import io
@@ -137,7 +137,7 @@ def test_without_the_libraries(bare, five, trouble):
                 says=["in: ", library, "-dc"])
 
 
-# ------------------------------------------------------ files that are no lists
+# ------------------------------------------------------ files that are not lists
 
 def zipped():
     stream = io.BytesIO()

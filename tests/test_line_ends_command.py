@@ -1,6 +1,6 @@
 """Lines as Windows writes them: CR LF at their ends, a byte order mark before
 the first. A key with a CR is another key, so whoever reads one is told; lists of
-passwords, URLs and words know that a CR is no part of theirs."""
+passwords, URLs and words know that a CR is not part of theirs."""
 import gzip
 import subprocess
 

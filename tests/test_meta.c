@@ -3,7 +3,7 @@
  *
  * Whatever happens to a filter, its metadata go with it; keys of one type are
  * asked of filters of another as the same key, or with an error; and bytes from
- * outside that are no metadata are refused.
+ * outside that are not metadata are refused.
  */
 #define _GNU_SOURCE
 #include "laws.h"
@@ -518,7 +518,7 @@ static void text_is_normalised(void **state)
     assert_bytes(bly_key_normalise(BLY_KEYS_TRIMMED, key, NULL),
                  "AbC[`\xc3\x84 z");
     assert_bytes(bly_key_normalise(7, key, room), "abc[`\xc3\xa4 z");
-    /* The one that grows most, and what is no UTF-8. */
+    /* The one that grows most, and what is not UTF-8. */
     assert_bytes(bly_key_normalise(1, (bly_bytes){ "\xc8\xba", 2 }, room),
                  "\xe2\xb1\xa5");
     assert_bytes(bly_key_normalise(1, (bly_bytes){ "\xffQ\xc3", 3 }, room),

@@ -229,7 +229,7 @@ def test_neighbours_that_stall_and_a_find_that_ends(servers, line):
     status = run("net", "find", "--at", address, "--patience", "50", "type=x", status=2)
     assert "no server answers" in status.err
     os.kill(servers.running[c].pid, signal.SIGSTOP)
-    # Nobody that answers has it, which is no answer, until all have forgotten who is silent.
+    # Nobody that answers has it, which is not an answer, until all have forgotten who is silent.
     def answer():
         done = run_command("net", "find", "--at", a, "--patience", "100", "type=x")
         return None if "no server answers" in done.err else done

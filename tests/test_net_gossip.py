@@ -141,7 +141,7 @@ def test_a_dead_peer_is_no_no(tmp_path, peers):
 
 
 def test_odd_folders(tmp_path, peers):
-    """Empty ones, links out of them, names that are no text, binaries, folders that go away."""
+    """Empty ones, links out of them, names that are not text, binaries, folders that go away."""
     (tmp_path / "secret").write_text("forbidden")
     odd = folder_of(tmp_path, "odd", plain="ordinary")
     (odd / "link").symlink_to(tmp_path / "secret")

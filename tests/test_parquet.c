@@ -825,7 +825,7 @@ static void test_values(void **state)
     bly_scratch s = { .mem = &bly_mem_system };
     bly_foreign_key key;
     bly_parquet_column c = half;
-    c.name = "c"; /* two digits are no bytes of it */
+    c.name = "c"; /* two digits are not bytes of it */
     assert_status(bly_parquet_key(&c, (bly_bytes){ "15", 2 }, &s, &key),
                   BLY_EINVAL);
     c = wide;

@@ -183,7 +183,7 @@ static void refuses_shapes(void **state)
     s = good;
     s.nbytes += 8;
     assert_false(kind->sane(&s));
-    /* A rate of 1 is no filter. */
+    /* A rate of 1 is not a filter. */
     s = (bly_shape){ .p = { [BLY_RIBBON_SLOTS] = 64 }, .nbytes = 0 };
     assert_false(kind->sane(&s));
     bly_free(f);
@@ -381,7 +381,7 @@ static void an_enemy_costs_a_seed(void **state)
     free(h);
 }
 
-/* Hashes that are no hashes. */
+/* Hashes that are not hashes. */
 static void takes_integers_for_hashes(void **state)
 {
     (void)state;

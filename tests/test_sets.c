@@ -185,7 +185,8 @@ static void what_cannot_be_folded(void **state)
     assert_non_null(strstr(bly_error(), "classic"));
     bly_free(f);
 
-    /* Memory for less than 2^folds of something; a width that is no multiple.
+    /* Memory for less than 2^folds of something; a width that is not a
+     * multiple.
      */
     const spelt often = { "classic", { { "folds", "12" } } };
     const spelt odd = { "countmin", { { "width", "1001" }, { "folds", "1" } } };

@@ -485,7 +485,7 @@ def test_bad_lines_are_named_and_the_rest_used(ok, bly):
     assert bly("spell", "check", "w.bly", stdin="good fine\n").status == 1
     got = bly("spell", "build", "-o", "v.bly", "--skip-bad", "w.txt")
     assert got.status == 0 and "3 lines" in got.err
-    # Text that is no UTF-8 is no word, and never a false alarm.
+    # Text that is not UTF-8 is not a word, and never a false alarm.
     got = bly("spell", "check", "v.bly", stdin=b"good fin\xe9 caf\xe9\ngod\n")
     assert got.lines == ["standard input:2:1: god"] and got.status == 2 and "line 1" in got.err
     assert bly("spell", "check", "--skip-bad", "v.bly", stdin=b"good fin\xe9\n").status == 1

@@ -57,7 +57,8 @@ static void test_urls(void **state)
         { "wais://Origin.test:210/w", "wais://origin.test/w" },
         { "svn://Me@Origin.test:80/s", "svn://Me@origin.test:80/s" },
         { "Verylongscheme://Origin.test/s", "verylongscheme://origin.test/s" },
-        /* All zeros are no address, and what no address is is a name. */
+        /* All zeros are not an address, and what is not an address is a name.
+         */
         { "http://0.0.0.0/z", "http://0.0.0.0/z" },
         { "http://0/z", "http://0/z" },
         { "http://[::]:81/z", "http://[::]:81/z" },
@@ -82,7 +83,7 @@ static void test_urls(void **state)
         assert_url(rows[i][0], rows[i][1]);
         assert_url(rows[i][1], rows[i][1]); /* and stays */
     }
-    /* A host with a NUL in it is no address. */
+    /* A host with a NUL in it is not an address. */
     char out[64 + BLY_SQUID_URL_MORE];
     assert_int_equal(bly_squid_url("http://1\0A/", 11, out), 11);
     assert_memory_equal(out, "http://1\0a/", 11);

@@ -35,7 +35,7 @@ enum frame_error {
     FRAME_NOT_MINE,
     FRAME_STALE,   /* there is a newer version */
     FRAME_FULL,    /* the disk took it not */
-    FRAME_WRONG,   /* the body is none */
+    FRAME_WRONG,   /* the body is malformed */
     FRAME_DAMAGED, /* it is there, but not as it was written */
     FRAME_NOT_SOON /* too few are there, and waiting will not help */
 };

@@ -487,7 +487,7 @@ static void answered(struct runtime *rt, struct line *l, const struct frame *f)
         struct trip *const t = trip_to(rt, &a->to);
         const double ms = (double)(clock_ms() - a->sent);
         t->ms = t->ms > 0 ? 0.875 * t->ms + 0.125 * ms : ms;
-        /* What answers something else is no answer. */
+        /* What answers something else is not an answer. */
         ask_end(rt, a, f->type == a->type ? f : NULL);
         return;
     }

@@ -62,7 +62,7 @@ static bly_filter *spell_filter(struct figure_run *run, const bly_spec *spec,
 }
 
 /* The share of misspellings that are taken for words: a letter of a word is
- * another one, and the result is no word. */
+ * another one, and the result is not a word. */
 static double undetected(struct figure_run *run, const struct speller *s,
                          const struct text_set *words, uint64_t queries,
                          bool capital)

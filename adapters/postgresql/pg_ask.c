@@ -102,7 +102,7 @@ static struct held *held_new(FunctionCallInfo fcinfo, struct varlena *v)
 }
 
 /* The filter of an argument among those that are kept, which becomes their
- * first; NULL if it is none of them. */
+ * first; NULL if it is not one of them. */
 static struct held *held_find(FmgrInfo *call, const struct varlena *v)
 {
     struct held *first = call->fn_extra;

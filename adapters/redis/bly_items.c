@@ -64,8 +64,8 @@ static int with_items(server_ctx *ctx, server_string **argv, int argc, int mode,
     items it = { 0 };
     if (f && !bly_is_locked(ctx, f) &&
         items_take(ctx, argv + 2, argc - 2, &it)) {
-        /* As the filter says what its keys are: an item that is none is an
-         * error, not a 0. */
+        /* As the filter says what its keys are: an item that is not of that
+         * type is an error, not a 0. */
         if (bly_hash_as(bly_hasher_of(f), bly_keying_of(f), BLY_KEYS_TEXT,
                         it.keys, it.n, it.hashes, NULL))
             reply_library(ctx);

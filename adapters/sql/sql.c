@@ -246,7 +246,7 @@ static void put_string(struct text *t, bly_bytes s)
     put(t, "\"");
 }
 
-/* A number, or null for what is none. */
+/* A number, or null for what is not a number. */
 static void put_real(struct text *t, const char *name, double x)
 {
     if (x - x == 0)

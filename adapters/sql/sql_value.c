@@ -21,7 +21,7 @@ const char *sql_value_load(const void *bytes, size_t nbytes,
                         : bly_load(bytes, nbytes, &how, &out->filter));
 }
 
-/* A sketch is tried only where the file is no filter, so that the error is
+/* A sketch is tried only where the file is not a filter, so that the error is
  * that of a filter. */
 const char *sql_value_open(const char *path, const bly_access *limits,
                            struct sql_value *out)

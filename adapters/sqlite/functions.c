@@ -180,7 +180,7 @@ struct held *held_of(sqlite3_context *ctx, sqlite3_value *value, int arg)
 typedef const char *question(sqlite3_context *ctx, const struct held *h,
                              const struct sql_key *key);
 
-/* The first row of a statement, or any if its filter is no constant. */
+/* The first row of a statement, or any if its filter is not a constant. */
 static __attribute__((noinline)) const char *
 ask_first(sqlite3_context *ctx, sqlite3_value **argv, const struct sql_key *key,
           const char *bad, question *about)

@@ -44,7 +44,7 @@ void lasting_end(struct lasting *l);
 bly_access heap_limits(void);
 
 /* Of a connection: the files that it has asked, the blobs that it asked last,
- * and the value that it made last. A blob that is no constant, as that of a
+ * and the value that it made last. A blob that is not a constant, as that of a
  * subquery, has no other place from one row to the next. */
 #define HELD_BLOBS 4
 struct connection {

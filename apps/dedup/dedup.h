@@ -271,7 +271,7 @@ bool dedup_decide(struct dedup_job *job, const struct dedup_case *c,
 bool dedup_greedy(struct dedup_job *job, const struct dedup_case *c,
                   const uint32_t *only, struct dedup_verdicts *out);
 
-/* Estimates below this are no candidates; pairs at that or above are alike. */
+/* Estimates below this are not candidates; pairs at that or above are alike. */
 double dedup_floor(const struct dedup_options *o);
 double dedup_alike(const struct dedup_options *o);
 

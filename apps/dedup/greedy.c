@@ -64,7 +64,7 @@ struct walk {
     const struct dedup_case *c;
     struct dedup_verdicts *out;
     struct walked *buckets;
-    double floor;          /* estimates below are no candidates */
+    double floor;          /* estimates below are not candidates */
     double sure;           /* at this or above they are hardly wrong */
     bool first;            /* the first of all walks */
     uint32_t *stays;       /* by bucket, as its docs: those that stay */

@@ -28,7 +28,7 @@ bool digest_check(struct digest_copy *copy, char *why, size_t room)
 struct building {
     bly_foreign *f;
     uint64_t nkept;
-    uint64_t nrefused; /* lines whose key is none */
+    uint64_t nrefused; /* lines without a usable key */
 };
 
 static bool build_line(void *ctx, const struct digest_line *line,

@@ -166,7 +166,7 @@ static bool file_refresh(void *ctx, struct digest_copy *newer, int64_t *wait)
         f->seen_at = f->retry_at = now;
         f->nfailed = 0;
     }
-    /* One that was no digest the first time may be on its way to be one. */
+    /* One that was not a digest the first time may be on its way to be one. */
     const bool settles = is_file(&st, &f->served) || is_file(&st, &f->failed);
     const int64_t settled = settles ? f->seen_at + SETTLE_MS : now;
     const int64_t due = settled > f->retry_at ? settled : f->retry_at;

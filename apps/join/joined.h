@@ -28,7 +28,7 @@ struct joined {
     enum join_form form;
     char delimiter; /* of fields and CSV */
     char separator; /* behind a row */
-    bool crlf;      /* a carriage return before it is no part of a row */
+    bool crlf;      /* a carriage return before it is not part of a row */
     long column;    /* of RIGHT that has the key, from 1, or -1 backwards */
     size_t nleft, nright;     /* columns; 0: not known yet */
     struct block right_names; /* header of RIGHT, as it stands there */
@@ -55,7 +55,7 @@ bool joined_row(struct joined *j, bly_bytes left, const bly_bytes *rest,
 bool joined_header(struct joined *j, const struct block *left, bool both,
                    struct block *to);
 
-/* A row without the carriage return at its end, if that is no part of it. */
+/* A row without the carriage return at its end, if that is not part of it. */
 bly_bytes joined_bare(const struct joined *j, bly_bytes row);
 
 void joined_free(struct joined *j);

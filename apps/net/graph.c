@@ -162,7 +162,7 @@ static const char *named(struct names *t, struct words name, uint32_t *out)
     return NULL;
 }
 
-/* A number from least to most; false: it is none. */
+/* A number from least to most; false: it is not one. */
 static bool number_of(struct words w, double least, double most, double *out)
 {
     char text[40], *end;

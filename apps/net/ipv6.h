@@ -17,7 +17,7 @@
 #define IPV6_ICMP 58
 #define IPV6_OPTIONS 2048 /* the most bytes of a hop-by-hop header */
 
-/* Bytes of the packet as its header says; 0: it is none, or cut. */
+/* Bytes of the packet as its header says; 0: it is not one, or cut. */
 size_t ipv6_bytes(const unsigned char *in, size_t n);
 
 /* Bytes of the hop-by-hop header, 0 if there is none. False: it is cut. */
@@ -29,7 +29,8 @@ uint16_t ipv6_sum(const unsigned char *in, uint8_t protocol,
                   const unsigned char *body, size_t nbody);
 
 /* Write the checksum of UDP, TCP or ICMPv6 that a sender has left to its
- * network card. `all` is that of ipv6_bytes(). False: it is none of these. */
+ * network card. `all` is that of ipv6_bytes(). False: it is not one of these.
+ */
 bool ipv6_finish(unsigned char *in, size_t all);
 
 void ipv6_put16(unsigned char *at, size_t x);

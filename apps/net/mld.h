@@ -37,8 +37,8 @@ struct mld_record {
     unsigned nsources;
 };
 
-/* A message, of which all was looked at; false: it is none, it was changed on
- * its way, or it comes from another link. */
+/* A message, of which all was looked at; false: it is not one, it was changed
+ * on its way, or it comes from another link. */
 bool mld_read(const unsigned char *in, size_t n, struct mld *out);
 
 /* Its next record that names sources, or can mean none of them. A query is one

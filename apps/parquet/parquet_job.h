@@ -2,7 +2,7 @@
  * parquet_job.h - filters for the columns of a Parquet file that has none
  *
  *     page_unpack     a page, decompressed
- *     column_levels   how many of its values are no nulls
+ *     column_levels   how many of its values are not nulls
  *     column_values   the values themselves, into the filter of their chunk
  *     column_chunk    page by page, the filter of a chunk
  *     parquet_add     chunk by chunk, the filters of a column

@@ -70,7 +70,7 @@ static bool cased_behind(const char *at, const char *end)
 }
 
 /* Text in lower case, into room for twice as many bytes; how many there are, or
- * SIZE_MAX: it is no UTF-8. */
+ * SIZE_MAX: it is not UTF-8. */
 static size_t to_lower(const char *text, size_t n, char *out)
 {
     const char *const end = text + n;

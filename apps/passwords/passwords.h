@@ -71,7 +71,7 @@ enum pick_made list_key(void *ctx, const struct input_file *of, bly_bytes line,
                         bly_bytes *key, char *room, char *why, size_t nwhy);
 
 /* The five digits that a range file of this path holds the hashes of, in
- * upper case; false: it is none. */
+ * upper case; false: it is not one. */
 bool range_prefix(const char *path, char out[PREFIX_DIGITS]);
 
 /* Lower case as Java's String.toLowerCase() has it outside of Turkey: a

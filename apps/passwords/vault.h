@@ -31,7 +31,7 @@ void vault_close(struct vault *v);
 
 /* The next line, which stays where it is until the next call: 1, 0 at the end,
  * -1 with the reason printed. Where lines end at newlines, a carriage return
- * before one is no part of a password, nor is a byte order mark before the
+ * before one is not part of a password, nor is a byte order mark before the
  * first; text in UTF-16 and compressed bytes are refused. vault_ready(): there
  * is one that nobody has to be waited for. */
 int vault_line(struct vault *v, const char **line, size_t *len);

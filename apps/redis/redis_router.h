@@ -54,8 +54,8 @@ struct wire {
     size_t len;
 };
 
-/* The same for a command in hiredis' format. An error is no answer here: NULL,
- * and r->why says in words for people what it means for this key. */
+/* The same for a command in hiredis' format. An error is not an answer here:
+ * NULL, and r->why says in words for people what it means for this key. */
 redisReply *router_call(struct router *r, const char *key, bool again,
                         const char *format, ...);
 

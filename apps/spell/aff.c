@@ -137,7 +137,7 @@ static size_t flag_read(const struct aff *a, const char *at, size_t n,
     case FLAG_LONG:
         *out = 0;
         if (n < 2)
-            return n; /* half a flag is none, as hunspell has it */
+            return n; /* half a flag is not a flag, as in hunspell */
         *out = (aff_flag)((unsigned char)at[0] << 8 | (unsigned char)at[1]);
         return 2;
     case FLAG_NUMBER:

@@ -17,7 +17,7 @@ struct word {
     uint32_t c[WORD_CHARS];
 };
 
-/* UTF-8 into characters. False for what is no UTF-8, or too long. */
+/* UTF-8 into characters. False for what is not UTF-8, or too long. */
 bool word_read(struct word *w, const char *text, size_t n);
 size_t word_write(const struct word *w, char out[WORD_BYTES]);
 

@@ -7,8 +7,8 @@
 #include "io/utf8.h"
 
 /* Blanks from `from` to `to`. A longer character becomes another of its length
- * that is no letter, so that places are still counted in characters; what is no
- * UTF-8 stays. */
+ * that is not a letter, so that places are still counted in characters; what is
+ * no UTF-8 stays. */
 static void blank(char *text, size_t from, size_t to)
 {
     static const char *const other[] = { "", " ", "\xc2\xa0", "\xe2\x80\x83",
@@ -241,7 +241,8 @@ static bool takes_names(const char *name, size_t n)
     return false;
 }
 
-/* An environment whose contents are no prose: behind its end; 0 if it is none.
+/* An environment whose contents are not prose: behind its end; 0 if it is not
+ * one.
  */
 static size_t latex_listing(const char *text, size_t at, size_t n)
 {
@@ -293,7 +294,7 @@ static size_t latex_command(const char *text, size_t at, size_t n)
     const bool names = takes_names(text + name, len);
     while (end < n && (text[end] == '[' || (names && text[end] == '{'))) {
         end = closing(text, end, n);
-        /* The first argument of \href and \textcolor is none. */
+        /* The first argument of \href and \textcolor is not. */
         if ((text[name] == 'h' && len == 4) ||
             (len == 9 && memcmp(text + name, "textcolor", 9) == 0))
             break;

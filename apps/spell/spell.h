@@ -28,7 +28,7 @@ extern const struct field spell_built_fields[], spell_flagged_fields[],
     spell_total_fields[];
 
 /* A filter of words, made in memory; NULL, with the reason printed. source,
- * unless NULL, is noted in it. *bad: lines were no words. */
+ * unless NULL, is noted in it. *bad: lines were not words. */
 struct spell_built {
     const char *file;
     uint64_t words, forms;

@@ -73,7 +73,7 @@ struct checking_run {
     struct input *in;
     struct worker *workers;
     struct spell_total total;
-    uint64_t nbad; /* files with bytes that are no UTF-8 */
+    uint64_t nbad; /* files with bytes that are not UTF-8 */
     const struct input_file *bad_file;
     bool ended; /* at the first one; or writing failed: it is said */
     bool failed;
@@ -443,7 +443,7 @@ static int check_files(struct checking_run *c, const char *const *names,
     } else {
         input_files(&in, names, n, false);
         in.numbered = true;
-        in.normal.no_cr = true; /* a CR is no letter */
+        in.normal.no_cr = true; /* a CR is not a letter */
         in.goes_on = true;
     }
     in.nthreads = thread_count(c->args->threads);

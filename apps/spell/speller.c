@@ -103,7 +103,7 @@ static bool other_part(struct compound *c, const unsigned *parts, size_t i,
 }
 
 /* The last part begins at `from`, the one before it ends before i. Are they the
- * same word, where that is no compound? */
+ * same word, where that is not a compound? */
 static bool is_doubled(struct compound *c, const unsigned *parts, size_t from,
                        size_t i)
 {

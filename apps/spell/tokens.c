@@ -89,7 +89,7 @@ static bool in_address(char c)
 }
 
 /* An address begins before the sign at `at` and goes on behind it: forget its
- * words, and say where it ends. 0: it is none. */
+ * words, and say where it ends. 0: it is not one. */
 static size_t address_end(struct tokens *t, const char *text, size_t at,
                           size_t n)
 {
@@ -116,7 +116,7 @@ static size_t address_end(struct tokens *t, const char *text, size_t at,
 /* ------------------------------------------------------------------ cutting */
 
 /* The run that begins at `at`: where it ends; *word if it is one. A hyphen ends
- * what is no word, so that the rest of x86-machine is looked at. */
+ * what is not a word, so that the rest of x86-machine is looked at. */
 static size_t run_end(struct tokens *t, const char *text, size_t at, size_t n,
                       bool *word)
 {
@@ -210,7 +210,7 @@ static struct window window_last(const char *at, size_t n)
 }
 
 /* n words by their edges, the first of which is a beginning. They are written
- * four at a time, so that the number is no branch for each. */
+ * four at a time, so that the number is not a branch for each. */
 static void edges_put(struct token *to, size_t n, size_t at, uint64_t edges)
 {
     for (size_t i = 0; i < n; i += 4)

@@ -2,7 +2,7 @@
  * tokens.h - words in a text
  *
  * A word is a run of letters, with single apostrophes and hyphens inside. What
- * touches a digit or an underscore (x86, 10th, foo_bar) is no word, nor is a
+ * touches a digit or an underscore (x86, 10th, foo_bar) is not a word, nor is a
  * part of a URL, an e-mail address or a path.
  */
 #ifndef BLY_SPELL_TOKENS_H
@@ -20,18 +20,18 @@ struct token {
 struct tokens {
     struct token *list;
     size_t n, room;
-    size_t bad; /* place of the first byte that is no UTF-8; n of the text: none
-                 */
+    size_t bad; /* place of the first byte that is not UTF-8; n of the text if
+                   there is none */
 };
 
-/* The words of a text of less than 4 GiB. What is no UTF-8 makes the word that
+/* The words of a text of less than 4 GiB. What is not UTF-8 makes the word that
  * it touches none. False if there is no memory. */
 bool tokens_cut(struct tokens *t, const char *text, size_t n);
 void tokens_free(struct tokens *t);
 
-/* Make what is no prose vanish from a text: every character becomes a blank, or
- * for more than one byte something that is none, so that the others keep their
- * places. Newlines stay. */
+/* Make what is not prose vanish from a text: every character becomes a blank,
+ * or for more than one byte something that is not one, so that the others keep
+ * their places. Newlines stay. */
 void markdown_blank(char *text, size_t n);
 void latex_blank(char *text, size_t n);
 

@@ -1,7 +1,7 @@
 /*
  * sync_folder.c - the files of a folder as a set
  *
- * Regular files below it, whatever their names; links and devices are no part
+ * Regular files below it, whatever their names; links and devices are not part
  * of it, nor are files that a sync of before has left half done. Every file is
  * read and hashed, by several threads.
  */
@@ -151,8 +151,8 @@ static void scan_fail(struct scan *s, const char *path, int error)
     s->failed = true;
 }
 
-/* False: it is gone, or is no regular file, and is left out. So is one below a
- * folder that has become a link meanwhile. */
+/* False: it is gone, or is not a regular file, and is left out. So is one below
+ * a folder that has become a link meanwhile. */
 static bool scan_file(struct scan *s, const char *path, struct sync_file *f,
                       unsigned char *buf, size_t room)
 {

@@ -60,7 +60,7 @@ static bool run_list(struct sync_set *set, struct job *job)
         const char *const why = job->error[0] ? job->error
                                 : in.error[0] ? in.error
                                               : bly_error();
-        /* Other commands may take a file that is no list as it is; this one
+        /* Other commands may take a file that is not a list as it is; this one
          * has no such option. */
         const char *const other = strstr(why, "; --binary");
         set_fail(set, "%.*s", (int)(other ? other - why : SYNC_WHY), why);
@@ -104,7 +104,7 @@ static void wanted_make(struct wanted *w, const uint64_t *elements, size_t n)
         w->begins[elements[i] >> 54] |= UINT64_C(1) << (elements[i] >> 48 & 63);
 }
 
-/* Its place and one; 0: it is none of them. */
+/* Its place and one; 0: it is not one of them. */
 static size_t wanted_find(const struct wanted *w, uint64_t e)
 {
     if (!(w->begins[e >> 54] >> (e >> 48 & 63) & 1))

@@ -50,7 +50,7 @@ static bool open_index(struct table *t, struct table_cursor index, uint64_t end,
                        uint64_t nblocks)
 {
     size_t at = 8;
-    /* An entry takes two bytes at least, so nblocks is no promise. */
+    /* An entry takes two bytes at least, so nblocks is not a promise. */
     if (nblocks > (uint64_t)(index.end - index.at))
         return false;
     t->blocks = calloc((size_t)nblocks + 1, sizeof *t->blocks);

@@ -117,7 +117,7 @@ struct block_more {
     const char *path;
     const struct block_lists *lists;
     struct block_made made;
-    bool other; /* the file is no list */
+    bool other; /* the file is not a list */
 };
 
 static bly_status block_grow(bly_filter *f, void *ctx)

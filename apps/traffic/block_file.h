@@ -47,7 +47,7 @@ bool block_open(const char *path, const unsigned char *secret,
                 struct block_file *out);
 void block_close(struct block_file *b);
 
-/* The lengths that f notes; false if it is no list of prefixes. */
+/* The lengths that f notes; false if it is not a list of prefixes. */
 bool block_lengths(const bly_filter *f, struct prefix_lengths *out);
 
 /* The length by which an address is listed; -1: it certainly is not. */

@@ -22,7 +22,7 @@ bool xdp_here(void);
 int xdp_fail(const char *what, int error);
 
 /* Packets through the program without an interface, to compare its verdicts
- * with ours. Zero is none. */
+ * with ours. All zero: not loaded. */
 struct xdp_trial {
     int program, counters;
     bool begun;

@@ -6,7 +6,7 @@
  * IPv4 the header without type of service, time to live, checksum and options,
  * and 8 bytes behind it, of UDP 16; of IPv6, whose header says less, the header
  * without traffic class, flow label and hop limit, and 20 bytes behind it.
- * Checksums of TCP and UDP are no part of it: a network card may fill them in
+ * Checksums of TCP and UDP are not part of it: a network card may fill them in
  * on the way, and virtual ones leave that to the next.
  *
  * A packet that is changed on its way (NAT, the end of a tunnel, fragments) is

@@ -73,15 +73,15 @@ struct asking {
 void asking_free(struct asking *a);
 
 /* Is each of n texts listed? Bits of `listed`, and of `bad` for those that are
- * no URL or name, which are not listed. entries, unless NULL, gets the entry
- * that each listed one was found by, valid until the next call. suffixes,
+ * not a URL or a name, which are not listed. entries, unless NULL, gets the
+ * entry that each listed one was found by, valid until the next call. suffixes,
  * unless NULL, end the asking. False if there is no memory. */
 bool blocklist_ask(const struct blocklist *l, struct asking *a,
                    const struct suffixes *suffixes, const bly_bytes *texts,
                    size_t n, uint64_t *listed, uint64_t *bad,
                    bly_bytes *entries);
 
-/* All entries that a text may be listed by, in a->text; 0 if it is no URL or
+/* All entries that a text may be listed by, in a->text; 0 if it is not a URL or
  * name. Adds to a->entries; a->text must have the room (entries_room()). */
 #define ENTRIES_MOST 128
 size_t entries_of(const struct list_traits *is, const struct suffixes *suffixes,

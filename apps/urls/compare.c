@@ -3,7 +3,7 @@
  *
  * The same entries as the filter that build would make, as sorted prefixes, and
  * as a Bloom filter that takes as many bits as these. Each is asked for entries
- * that nobody lists: names below .invalid, which are no names by RFC 2606.
+ * that nobody lists: names below .invalid, which are not names by RFC 2606.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -137,7 +137,7 @@ static bool confirm(const struct has_run *h, const struct batch *b)
 
 /* ------------------------------------------------------------------ batches */
 
-/* Name the lines that are no URL or name, the first ones. */
+/* Name the lines that are neither a URL nor a name, the first ones. */
 static void tell_lines(struct has_run *h, const struct batch *b,
                        const uint64_t *bad)
 {
@@ -228,7 +228,7 @@ static bly_status has_lines(struct job *job, struct batch *b)
             ok = put_objects(h, b, bad, entries);
         if (h->args->invert && !job->writes) {
             batch_invert(b);
-            /* What is no URL is neither listed nor clear. */
+            /* What is not a URL is neither listed nor clear. */
             for (size_t w = 0; w < BLY_BITMAP_WORDS(b->n); w++)
                 b->picked[w] &= ~bad[w];
         }

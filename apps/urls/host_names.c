@@ -73,7 +73,7 @@ static bool is_letter(char c)
            (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/* Code points of a label, folded; 0 if it is no UTF-8, has too many, or has
+/* Code points of a label, folded; 0 if it is not UTF-8, has too many, or has
  * such as no name has. */
 static size_t label_points(const char *label, size_t n,
                            uint32_t out[LABEL_MOST])
@@ -108,7 +108,8 @@ static uint32_t punycode_adapt(uint32_t delta, uint32_t npoints, bool first)
     return k + 36 * delta / (delta + 38);
 }
 
-/* "xn--" and these points in Punycode: the length, or 0 if that is no label. */
+/* "xn--" and these points in Punycode: the length, or 0 if that is not a label.
+ */
 static size_t punycode(const uint32_t *points, size_t npoints,
                        char out[LABEL_MOST])
 {

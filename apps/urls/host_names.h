@@ -21,7 +21,7 @@
 
 /* An IPv4 address in any spelling that the C library knows (decimal, octal,
  * hexadecimal, fewer numbers), or IPv6 in brackets, in its usual form. `to` may
- * be the same and has room for NAME_ROOM bytes. False if it is none. */
+ * be the same and has room for NAME_ROOM bytes. False if it is not one. */
 bool address_canonical(const char *host, size_t n, char *to, size_t *len);
 
 /* Some keyboards have other full stops, U+3002, U+FF0E and U+FF61: they become
@@ -29,12 +29,12 @@ bool address_canonical(const char *host, size_t n, char *to, size_t *len);
 size_t name_dots(char *name, size_t n);
 
 /* Labels with other letters than ASCII become A-labels, in place: there must be
- * room for four times as many bytes. What is no UTF-8, or does not fit in a
+ * room for four times as many bytes. What is not UTF-8, or does not fit in a
  * label, stays as it is. Returns the new length. */
 size_t name_to_ascii(char *name, size_t n);
 
 /* Bring a name into its form, in room of NAME_ROOM bytes: its length, or 0 if
- * it is none, and *why says what is wrong. */
+ * it is not one, and *why says what is wrong. */
 size_t name_canonical(const char *name, size_t n, char room[NAME_ROOM],
                       bool *address, const char **why);
 

@@ -169,7 +169,7 @@ static bool begins(struct words w, const char *with)
     return w.n >= strlen(with) && memcmp(w.at, with, strlen(with)) == 0;
 }
 
-/* In an adblock list, what is no rule for hosts is a rule for pages. */
+/* In an adblock list, what is not a rule for hosts is a rule for pages. */
 static bool pattern_line(struct list_reader *r, struct words line)
 {
     char room[NAME_ROOM];

@@ -168,7 +168,7 @@ static bool rpz_is_name(struct words w)
     return w.n - last < 4 || memcmp(w.at + last, "rpz-", 4) != 0;
 }
 
-/* A and AAAA have an address: "not a name" is no record. */
+/* A and AAAA have an address: "not a name" is not a record. */
 static bool rpz_data_fits(struct words type, struct words target)
 {
     char text[INET6_ADDRSTRLEN];

@@ -8,7 +8,7 @@
 #include "io/line_words.h"
 
 /* An entry from text that is not canonical yet: a name, or a URL. False, and
- * *why, if it is none. */
+ * *why, if it is not one. */
 bool entry_name(struct list_reader *r, struct words w, enum entry_kind kind,
                 const char **why);
 bool entry_url(struct list_reader *r, struct words w, enum entry_kind kind,

@@ -12,7 +12,7 @@
 #include "io/texts.h"
 #include "report/say.h"
 
-/* A rule, with its name in A-labels. What is none is left out: the list may
+/* A rule, with its name in A-labels. What is not one is left out: the list may
  * get new kinds of lines. False if there is no memory. */
 static bool rule_add(struct suffixes *s, const char *line, size_t n)
 {

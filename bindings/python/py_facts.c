@@ -2,7 +2,7 @@
  * py_facts.c - structs of the library as dictionaries
  *
  * Names are those of the command's JSON, so that one can be checked against the
- * other. What is no number is None.
+ * other. What is not a number is None.
  */
 #include "bindings/python/python.h"
 

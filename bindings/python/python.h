@@ -53,7 +53,7 @@ PyObject *py_raise_file(bly_status st, PyObject *path);
  * put in. The reference to value is consumed. */
 bool py_put(PyObject *dict, const char *name, PyObject *value);
 PyObject *py_text(const char *text); /* None for NULL */
-PyObject *py_real(double x);         /* None for what is no number */
+PyObject *py_real(double x);         /* None for what is not a number */
 PyObject *py_facts(const bly_fact *facts, size_t n);
 PyObject *py_prediction(const bly_prediction *p);
 PyObject *py_kind(const bly_kind_info *kind);

@@ -112,7 +112,7 @@ struct finder_found {
 };
 
 /* An answer to SERVICE_LOOK; that of a member of a ring ends behind its
- * services. False: it is none. */
+ * services. False: it is not one. */
 bool finder_take(const struct frame *a, struct finder_found *out);
 
 void finder_put_address(struct blob *b, const struct address *a);

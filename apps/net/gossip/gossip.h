@@ -171,7 +171,7 @@ void gossip_publish(struct gossip *g, struct summary *s, uint64_t now);
 void gossip_tick(struct gossip *g, enum gossip_timer t, uint64_t now);
 
 /* A question; the answer is made, and to be freed. False: no memory, or the
- * question is none. */
+ * question is malformed. */
 bool gossip_question(struct gossip *g, const struct gossip_message *q,
                      struct gossip_message *answer, uint64_t now);
 void gossip_answer(struct gossip *g, uint32_t request,

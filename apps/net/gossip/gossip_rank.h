@@ -19,7 +19,7 @@
 #include "apps/net/gossip/gossip.h"
 
 #define QUERY_WORDS 16
-#define QUERY_WORD 64 /* bytes of a word: longer ones are no words */
+#define QUERY_WORD 64 /* bytes of a word: longer ones are not words */
 #define QUERY_BEST 100
 #define FOUND_PATH 1024
 #define FOUND_CONTEXT 160
