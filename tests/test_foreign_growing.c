@@ -435,6 +435,19 @@ static void law_no_memory_changes_nothing(const char *format)
     ledger_check(&l);
 }
 
+/* What the whole is counted as is what it grew by, part by part. */
+static void assert_counted(const bly_foreign *f)
+{
+    bly_foreign_sizes whole, part;
+    uint64_t sum = 0;
+    bly_foreign_size(f, BLY_WHOLE, &whole);
+    for (size_t i = 0; i < whole.nparts; i++) {
+        bly_foreign_size(f, i, &part);
+        sum += part.counted;
+    }
+    assert_int_equal(sum, whole.counted);
+}
+
 /* The same for a limit, which may be raised. */
 static void law_limit(const char *format)
 {
@@ -448,10 +461,12 @@ static void law_limit(const char *format)
     assert_status(bly_foreign_add(f, keys, 600, NULL, &done), BLY_ERANGE);
     bly_foreign_size(f, BLY_WHOLE, &s);
     assert_true(done > 20 && s.counted <= 600);
+    assert_counted(f);
     assert_range(f, 0, (unsigned)done);
     bly_foreign_limit(f, 0);
     assert_ok(bly_foreign_add(f, keys + done, 600 - done, NULL, NULL));
     assert_range(f, 0, 600);
+    assert_counted(f);
     const bly_foreign_spec spec = { .format = format,
                                     .items = 1000000,
                                     .max_bytes = 1000 };

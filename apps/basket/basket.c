@@ -55,7 +55,7 @@ struct baskets {
 
 /* --------------------------------------------------------------- reading */
 
-/* The item of that name, made if there is none; NULL without memory. */
+/* The item of that name, made if there is none; NULL: out of memory. */
 static struct item *basket_item(struct baskets *b, const char *word, size_t len)
 {
     const uint64_t hash = table_hash(word, len);
@@ -303,7 +303,7 @@ static uint32_t common_baskets(const struct baskets *b, const struct item *x,
     return both;
 }
 
-/* The likest first, equal ones by the order in which they came. */
+/* The most alike first; equal ones in the order in which they came. */
 static int together_order(const void *a, const void *b)
 {
     const struct together *const x = a, *const y = b;

@@ -2,18 +2,19 @@
  * agreement.c - how many known bands make a document a copy
  *
  * Where texts are compared afterwards, one common band is reason enough to
- * look: an unneeded pair only costs time. A filter has nothing to compare with,
- * so the bands themselves decide, and their step should be steep and lie at the
- * threshold. With p = s^r, the chance that a band of r components agrees at
- * likeness s, a document goes if `known` of its b bands are in the filter:
+ * look: a needless comparison only costs time. A filter has no texts to compare
+ * with, so the bands themselves decide, and the step of their curve should be
+ * steep and lie at the threshold. With p = s^r, the chance that a band of r
+ * components agrees at likeness s, a document goes if `known` of its b bands
+ * are in the filter:
  *
  *     P(s) = sum over i >= known of C(b, i) p^i (1 - p)^(b - i)
  *
- * The filter does not tell whose band it knows. Short bands that must agree in
- * great number make the steepest step for one pair, but pages of one template
- * add up: each of a hundred earlier ones brings some of the bands. Long bands
- * of which one must agree do not add up, and make a flat step. In between:
- * rows so that FEW bands are common to a pair at the threshold.
+ * The filter does not tell whose band it knows. Many short bands that must
+ * agree make the steepest step for one pair, but pages of one template add up:
+ * each of a hundred earlier ones contributes some of the bands. Long bands of
+ * which one must agree do not add up, and make a flat step. In between: rows so
+ * that FEW bands are common to a pair at the threshold.
  *
  *     512 components, threshold 0.8, recall 0.25: 7 of 51 bands of 10
  *     likeness  0.5       0.6       0.7       0.75    0.8    0.85   0.9

@@ -8,7 +8,7 @@
  * is sorted for itself, by several threads. A key has the rank of its document,
  * so that a bucket is in the order of priority.
  *
- * Documents of equal text were collapsed before: only one of them is here.
+ * Of documents with equal texts, only one is left at this point.
  */
 #include <errno.h>
 #include <pthread.h>

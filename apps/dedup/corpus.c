@@ -4,11 +4,12 @@
  * The last pass: lines that stay are copied as they are, neighbours together.
  * A last line without a newline gets one only if another line follows it.
  *
- * Into a folder every input becomes a file under its own relative path, so that
- * equal names in different folders do not meet; "." and ".." and a leading "/"
- * are left out of it, so that it stays in the folder, and so is what ends the
- * name of a compressed file, since what is written is plain. Where that brings
- * two inputs together, or one over itself, nothing is begun.
+ * If the output is a folder, every input becomes a file under its own relative
+ * path, so that equal names in different folders do not collide. "." and ".."
+ * and a leading "/" are left out of the path, so that it stays in the folder,
+ * and so is the suffix of a compressed file, since the output is not
+ * compressed. If two inputs would be written to one file, or one over itself,
+ * nothing is started.
  */
 #define _GNU_SOURCE
 #include <errno.h>

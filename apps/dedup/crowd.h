@@ -7,7 +7,7 @@
 #include "apps/dedup/dedup_store.h"
 
 #define CROWD_LIST 8 /* documents under one value; with more it is common */
-#define CROWD_OWN 16 /* values that a document is listed under */
+#define CROWD_OWN 16 /* values under which a document is listed */
 
 /* Zero but for the first two is empty. */
 struct crowd {

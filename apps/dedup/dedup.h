@@ -25,7 +25,7 @@
 
 #define DEDUP_MAX_DOCS UINT32_MAX
 #define DEDUP_NONE UINT32_MAX
-#define DEDUP_SHOWN 10 /* bad lines that are told one by one */
+#define DEDUP_SHOWN 10 /* bad lines that are reported one by one */
 
 /* ------------------------------------------------------------------ the job */
 
@@ -230,7 +230,7 @@ struct dedup_journal {
     uint64_t print;       /* fingerprint of what its records depend on */
 };
 
-/* Whoever decides asks it for likeness of these documents. */
+/* The stage that decides asks this one how alike these documents are. */
 struct dedup_check {
     const struct dedup_docs *docs;
     struct dedup_sets *sets;
@@ -328,8 +328,8 @@ struct stream_report {
     double seconds;
 };
 
-/* How many different keys there are, about: one pass, and nothing is kept. What
- * can be read only once was spooled before. */
+/* About how many different keys there are: one pass that keeps nothing. Input
+ * that can be read only once has been copied to a file before. */
 bool dedup_stream_count(struct dedup_job *job, struct input *in,
                         double *distinct);
 

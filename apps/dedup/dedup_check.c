@@ -4,8 +4,8 @@
  * The sets of shingles of all documents would be larger than the corpus, so
  * they are made again, for the documents of pairs alone, in one pass over the
  * files that leaves out what has none of them. A set is kept, since later pairs
- * may ask for it: in memory, and where that is not enough in a file (store.h).
- * Then the pairs are compared, by several threads.
+ * may need it: in memory, or in a file where memory is not enough
+ * (dedup_store.h). Then the pairs are compared, by several threads.
  */
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * One filter holds the keys of all bands: the number of a band is part of its
  * keys, so that this is b filters in one, of the same size and rate. A document
  * goes if enough of its bands are known (apps/dedup/agreement.h). Nothing is
- * compared, so what that costs is told with every run.
+ * compared, so every run reports what that costs.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,7 +64,7 @@ static bly_filter *filter_made(struct dedup_job *job, struct input *in)
     return f;
 }
 
-/* Does a filter do for this run? False, with the reason printed, if not. */
+/* Can this run use the filter? False, with the reason printed, if not. */
 static bool filter_fits(const struct dedup_options *o, const bly_filter *f,
                         const char *name)
 {

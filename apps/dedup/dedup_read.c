@@ -2,11 +2,12 @@
  * dedup_read.c - the first pass: every document becomes a row
  *
  * Workers find the text of each line, cut it into shingles and sketch them;
- * rows are appended in the order of the blocks. A line without a text has a row
- * too, of nothing, so that the number of a document is the number of its line.
+ * rows are appended in the order of the blocks. A line without a text has an
+ * empty row, so that the number of a document is the number of its line.
  *
- * With a journal every block is also written there. Documents that a journal
- * had already are read, and malformed ones told, but not sketched again.
+ * With a journal every block is also written there. Documents that are in the
+ * journal already are read, and malformed ones are reported, but they are not
+ * sketched again.
  */
 #include <math.h>
 #include <stdlib.h>

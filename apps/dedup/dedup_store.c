@@ -3,10 +3,10 @@
  *
  * Pages of a shared mapping of a file belong to the file: taking them out of
  * the process (MADV_DONTNEED) loses nothing, they are in the system's cache or
- * on their way to disk, and come back when they are used. So arrays on disk
- * need no code of their own where they are used, and the bound on memory is
- * kept in one place: now and then ask how much of files is resident, and if it
- * is too much, let all of it go.
+ * on their way to disk, and come back when they are used. So code that uses
+ * arrays on disk need not know, and the bound on memory is kept in one place:
+ * now and then it asks how much of the files is resident, and if that is too
+ * much, drops all of it.
  */
 #define _GNU_SOURCE /* mremap */
 #include <errno.h>

@@ -6,9 +6,9 @@
  * goes has a witness that stays, at the threshold or above.
  *
  * A document is compared with those of its buckets that stay, never with all of
- * them: a template shared by g pages costs g times those that stay. And these
- * may be many: pages that share half of their text with one another all stay,
- * and all meet in the bands that the template fills. So there is a budget of
+ * them: a template shared by g pages costs g times those that stay. And there
+ * may be many of these: pages that share half of their text all stay, and all
+ * meet in the bands that the template fills. So there is a budget of
  * comparisons, so many a document. Where it is spent, a document is compared
  * with the first CROWD of a bucket that stay, and exactly with MOST_CHECKS, the
  * likeliest; and it is looked for by what it does not share with the crowd

@@ -25,13 +25,13 @@
  * then the disk may hold the new head before the old records; these have
  * checksums of their own run and are cut off.
  *
- * The folder may be any that a user has, so a file of these names is ours only
- * if it begins with the magic; another is left as it is, and the run ends
- * before it does anything. One run at a time: the folder is locked.
+ * The folder may be any of the user's, so a file of one of these names is ours
+ * only if it begins with the magic; any other is left as it is, and the run
+ * ends before it does anything. One run at a time: the folder is locked.
  *
  * Everything else that dedup writes is replaced whole (out_file.c). A journal
- * is not: it is there for runs that do not come to their end, grows by a record
- * at a time, and is gone through before it is believed.
+ * is not: it serves runs that do not get to their end, grows by one record at a
+ * time, and is checked before it is believed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>

@@ -79,7 +79,7 @@ static void components(struct dedup_job *job, const struct dedup_case *c,
         parent[i] = root_of(parent, i);
 }
 
-/* A chain may link what is not alike: say how much. */
+/* A chain may link documents that are not alike: report how many. */
 static bool witness_likeness(struct dedup_job *job, const struct dedup_case *c,
                              struct dedup_verdicts *out)
 {

@@ -8,8 +8,8 @@
  * old mask and half of a new one look like a mask. What changes while it is
  * read does not count as read.
  *
- * Whatever goes wrong is told once, tried again, after 1 s, 2 s, 4 s and so on,
- * and the digest before stays.
+ * Whatever goes wrong is reported once and tried again after 1 s, 2 s, 4 s and
+ * so on; until then the previous digest stays.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,11 +1,11 @@
 /*
  * fetch.c - the digest of a proxy, over HTTP
  *
- * One GET by libcurl, directly, whatever proxy the environment names; no
- * redirect is followed and nothing is unpacked. What comes is bounded: headers
- * by HEADER_MOST, the body by --max-size and, once the control block is there,
- * by the size that it says, and all of it by --timeout. Memory grows with what
- * has arrived, not with what was announced.
+ * One GET by libcurl, directly, whatever proxy the environment names; redirects
+ * are not followed and nothing is unpacked. What arrives is bounded: headers by
+ * HEADER_MOST, the body by --max-size and, once the control block is there, by
+ * the size that it says, and all of it by --timeout. Memory grows with what has
+ * arrived, not with what was announced.
  */
 #include <stdlib.h>
 #include <strings.h>

@@ -3,8 +3,8 @@
  *
  * It is fetched at the start and again whenever it has expired, beside the
  * answers (digest_keeper.c): a peer that is slow, gone or sends nonsense makes
- * the last copy old, and delays nobody. Old news cost a question in vain, none
- * cost every hit.
+ * the last copy old, but delays nobody. An outdated digest costs some requests
+ * in vain; having none costs every hit.
  *
  * Expires is the peer's word, and bounded: an answer that has expired when it
  * comes, or that never does, is fetched again after --refresh seconds, or after

@@ -1,10 +1,10 @@
 /*
  * join.c - two files joined by a key, with a filter that drops rows early
  *
- * The result is in the order of LEFT, and for each row of it in the order of
- * RIGHT, whatever the sizes, the memory and the number of threads are. So RIGHT
- * is held and LEFT is streamed past it. What the filter spares depends on which
- * of the two is smaller:
+ * The result is in the order of LEFT and, for each row of LEFT, in the order of
+ * RIGHT, whatever the sizes, the memory and the number of threads. So RIGHT is
+ * held and LEFT is streamed past it. What the filter saves depends on which of
+ * the two is smaller:
  *
  *     RIGHT smaller   RIGHT -> held, and a filter of its keys
  *                     LEFT  -> filter -> held -> result
@@ -594,8 +594,8 @@ static int join_run(struct joining *j, const struct list *names)
         j->out.terminal = false;
     }
     const int status = join_both(j, names);
-    /* What lacks rows because of an error is no result; lines without a key
-     * are left out as they are of what is printed. */
+    /* An output that lacks rows because of an error is not a result; lines
+     * without a key are left out of it as they are of what is printed. */
     if (j->stopped || j->out.failed || !j->complete)
         bly_draft_abandon(draft);
     else if (draft && bly_draft_commit(draft))

@@ -36,8 +36,8 @@ struct remote {
 };
 
 /* The request, by a thread of its own: a command that answers before it has
- * read everything must not make both wait. That nobody reads it shows in the
- * answer. */
+ * read everything must not make both wait. If nobody reads it, the answer will
+ * show that. */
 static void *write_request(void *arg)
 {
     struct remote *const r = arg;

@@ -64,8 +64,9 @@ bool cast_doubt(struct cast *c, const unsigned char *pair, unsigned face,
 bool cast_expire(struct cast *c, uint32_t *at, uint64_t now, unsigned face,
                  unsigned char *pair, enum cast_change *change);
 
-/* The interfaces that get a copy of a packet, by the filters. It must have come
- * by `from`, the interface towards its source: if it is not `up`, none does. */
+/* The interfaces that get a copy of a packet, according to the filters. It must
+ * have arrived on `from`, the interface towards its source: unless that is
+ * `up`, none gets one. */
 uint64_t cast_copies(const struct cast *c, const unsigned char *pair,
                      unsigned from, unsigned up);
 

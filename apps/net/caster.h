@@ -6,9 +6,9 @@
  * towards the source, by the router itself; what nobody wants any more is given
  * back there. So a tree grows from members to the source, router by router.
  *
- * Who leaves is asked after: others on the link may want the group still, and
- * say so within a second. All is repeated every `period`, and forgotten after
- * three of them in silence.
+ * When somebody leaves a group, the link is asked whether others still want it,
+ * and they answer within a second. Everything is repeated every `period`, and
+ * forgotten after three periods of silence.
  *
  * No sockets, no clocks: packets and times in, packets out by `send`. `up` says
  * by which interface an address is reached, CAST_FACE_NONE if by none.
@@ -48,8 +48,8 @@ void caster_tick(struct caster *c, uint64_t now);
 /* An interface is gone, and who was behind it. */
 void caster_gone(struct caster *c, unsigned face);
 
-/* The interfaces that a packet of IPv6 to a group, which came by `face`, is
- * copied to; the counts grow. */
+/* The interfaces to which an IPv6 packet for a group, which arrived on `face`,
+ * is copied; the counters are updated. */
 uint64_t caster_copies(struct caster *c, unsigned face,
                        const unsigned char *in);
 

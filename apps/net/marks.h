@@ -15,7 +15,7 @@
  *               (Laufer, Velloso and Duarte, 2011).
  *
  * Marks are made by the library's filters, keyed with a secret of the network:
- * otherwise a sender computes them, and passes for anybody.
+ * otherwise a sender could compute them and pose as anybody.
  */
 #ifndef BLY_NET_MARKS_H
 #define BLY_NET_MARKS_H

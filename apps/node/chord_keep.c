@@ -3,8 +3,8 @@
  *
  * The owner of a key and the next R - 1 members of other processes hold it. A
  * put goes to the owner, which writes it durably, hands it to the others, and
- * says how many copies there are. Everything else is one comparison, made every
- * period and after every change of neighbours:
+ * says how many copies there are. Everything else is one comparison, repeated
+ * every period and after every change of neighbours:
  *
  *     exchange   the owner compares its range with each holder, by sums of 256
  *                buckets, and where they differ by lists; what one lacks, or
@@ -396,7 +396,7 @@ static void settle_strays(struct keeping *k)
 
 /* --------------------------------------------------------------- the thread */
 
-/* Until the next period, or somebody says that something has changed. */
+/* Sleep until the next period, or until somebody reports a change. */
 static void keeper_waits(struct node *n)
 {
     /* As of `kept`: nobody sets it. */

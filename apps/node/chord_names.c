@@ -29,8 +29,8 @@ static enum frame_error host_ask(void *by, const struct address *to,
 {
     struct chord_client *const c = by;
     const uint64_t timeout = c->call.timeout;
-    /* What needs no disk of another has less time: many may be silent, and all
-     * wait for the next roster. */
+    /* Questions that need no disk get less time: many processes may be silent,
+     * and all others wait for the next roster. */
     if (type == NAMES_PING || type == NAMES_HISTORY || type == NAMES_REPORT ||
         type == NAMES_ADMIT)
         c->call.timeout = timeout / 4;

@@ -89,7 +89,7 @@ struct node {
     struct work_queue front, back;
     struct done *done;
     bool ends, leaves, gone, poked;
-    unsigned handed;       /* of keeper and ruler: how many have handed over */
+    unsigned handed;       /* how many of keeper and ruler have handed over */
     unsigned char *unused; /* digests that the last round found, sorted */
     size_t nunused;
     unsigned char scrubbing[STORE_DIGEST]; /* the keeper's */

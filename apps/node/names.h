@@ -1,9 +1,9 @@
 /*
  * names.h - the names of a ring, kept so that all see one history
  *
- * Blocks never change, so any copy of one is as good as another. What a name
- * stands for changes, and everybody is to see the changes in one order: a put
- * that was acknowledged is what every later get sees, until the next put or rm.
+ * Blocks never change, so one copy is as good as another. What a name stands
+ * for does change, and everybody must see the changes in one order: a put that
+ * was acknowledged is what every later get sees, until the next put or rm.
  *
  *     roster   Processes agree on who keeps names (roster.h). The next roster
  * is chosen by a majority of the present one, by Paxos [1]: one decision for

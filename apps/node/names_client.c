@@ -1,10 +1,10 @@
 /*
  * names_client.c - reading and writing names from outside
  *
- * Any member says who keeps a name, and the first of these is asked. A write
- * whose answer did not come may have taken effect or not, or may do so later:
- * it names the version that was there before, so that repeating it is safe, and
- * what is there now tells what has become of it.
+ * Any member knows who keeps a name, and the first of these is asked. A write
+ * whose answer was lost may or may not have taken effect, or may do so later.
+ * It names the version that was there before, so that it can safely be
+ * repeated, and the version that is there now tells what became of it:
  *
  *     the version before it, still      not yet: again
  *     the next, and it is this write    done

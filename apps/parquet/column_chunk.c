@@ -1,10 +1,10 @@
 /*
  * column_chunk.c - the filter of a chunk, from its own values
  *
- * The headers of all pages come first: they tell what can be read, how many
+ * The headers of all pages are read first: they tell what can be read, how many
  * values there may be at most, and whether there are as many as the footer
- * says. Then the values: of pages that refer to the dictionary none is read,
- * since all theirs are in the dictionary, each once; of the other pages all.
+ * says. Then come the values: those of the dictionary, each once, in place of
+ * the pages that refer to it; of all other pages, every value.
  *
  * A page that was damaged, and knows its checksum, is refused: a filter with
  * wrong values makes others skip rows that are there.

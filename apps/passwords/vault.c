@@ -2,9 +2,9 @@
  * vault.c - passwords in memory that is locked and wiped
  *
  * Lines are read by read() alone, without a buffer of the C library, into pages
- * that are locked, so that no password reaches the swap space; that a core dump
- * leaves out; that a child gets as zeros; and that are wiped at the end, also
- * behind each line as the next one is read.
+ * that are locked, so that no password reaches the swap space; a core dump
+ * leaves them out, a child sees zeros, and they are wiped at the end, and
+ * behind each line when the next one is read.
  */
 #define _GNU_SOURCE /* madvise(), explicit_bzero() */
 #include "apps/passwords/vault.h"
@@ -88,8 +88,8 @@ static int read_more(struct vault *v)
     return got > 0;
 }
 
-/* Can these first bytes be lines of passwords? If not, none would be found, and
- * the user would take that for good news. */
+/* Can these first bytes be lines of passwords? If not, no password would be
+ * found in the list, and the user would take that for good news. */
 static bool are_lines(const struct vault *v, const char *start)
 {
     const size_t n = (size_t)(v->at + v->to - start);

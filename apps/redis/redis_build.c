@@ -3,11 +3,10 @@
  * --cluster, which has the shards of one in files
  *
  * The filters are built here, by the library and one per shard, and sent when
- * they are whole: that takes a tenth of the traffic that adding the keys
- * there would, and servers do nothing but copy. All shards go to temporary keys
- * first. Only when all are there the old filter, if there is one, is taken out
- * of sight, and they get their names; a reader meanwhile gets an error, and
- * never "no".
+ * they are whole: that takes a tenth of the traffic that adding the keys there
+ * would, and servers do nothing but copy. All shards go to temporary keys
+ * first. Only when all are there is the old filter, if any, taken out of sight,
+ * and they get their names; a reader in between gets an error, never "no".
  */
 #include <math.h>
 #include <stdlib.h>
@@ -238,7 +237,7 @@ static bool build_takes(const bly_spec *spec)
     return false;
 }
 
-/* Drop the shards of an old filter that the new one does not have. */
+/* Delete the shards of an old filter that the new one no longer has. */
 static void drop_more(struct router *r, const struct shards *old, size_t n)
 {
     for (size_t i = n; i < old->n; i++)

@@ -17,8 +17,8 @@
  *
  * A server that dies is replaced by one of its replicas, after the cluster's
  * node timeout (15 s unless it is set) and an election. ATTEMPTS pauses of up
- * to a second are 35 s, twice that. A server of its own is tried once more,
- * since it may have closed a connection that was idle for long.
+ * to a second are 35 s, twice that. A single server is tried once more, since
+ * it may have closed a connection that had long been idle.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>

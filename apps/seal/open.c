@@ -1,12 +1,13 @@
 /*
  * open.c - bloomery seal open
  *
- * To standard output, documents are opened one after the other. Into a folder,
- * or where only names are wanted, all of them are looked at first, because
- * several may have one name: a file that was added again gets a new id, and the
- * old document stays. Then of each name the newest one counts, whatever order
- * the ids came in. The newest is the one with the largest number; a document
- * that was sealed without one has the number of its place in the index.
+ * Documents that go to standard output are opened one after another. If they go
+ * into a folder, or only their names are wanted, all of them are looked at
+ * first, because several may have the same name: a file that was added again
+ * gets a new id, and the old document stays. Then the newest of each name
+ * counts, whatever the order of the ids. The newest is the one with the largest
+ * number; a document that was sealed without one has the number of its place in
+ * the index.
  *
  * Nothing that was in the folder before is replaced, and nothing is written
  * outside of it, whatever names documents have (io/new_file.h).

@@ -2,10 +2,10 @@
  * spell_check.c - bloomery spell check
  *
  * A block of lines is cut into words, and the filter is asked for all of them
- * at once; in prose that settles nineteen words in twenty. Those it does not
- * have are asked for in lower case, again at once, and only what is left takes
- * the way through hunspell's rules, one by one. Places are counted for words
- * that are flagged, and for no others.
+ * at once; in prose that settles nineteen words in twenty. The others are asked
+ * for in lower case, again all at once, and only what is left goes through
+ * hunspell's rules, word by word. Places are counted for words that are
+ * flagged, and for no others.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "apps/spell/speller.h"
 #include "io/utf8.h"
 
-/* Words that are divided are asked for again and again; past this many forms
- * one is called wrong. hunspell gives up at ten hyphens. */
+/* Every way to divide a word is looked up; after this many forms it is called
+ * wrong. hunspell gives up at ten hyphens. */
 #define ASKS_MOST 4096
 #define BREAKS_MOST 10
 #define SHARPS_MOST 5

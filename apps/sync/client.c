@@ -189,8 +189,8 @@ static bool ask_symbols(struct sync_client *c, bly_differ *d, uint64_t to)
 static bool find_exact(struct sync_client *c);
 
 /* Symbols, tables and outlines are for sets that are much alike. A peer that
- * says it has far more than this side has would make this side take all that it
- * cares to send. */
+ * claims to have far more than this side could make this side accept as much as
+ * it likes to send. */
 static bool alike(struct sync_client *c, const char *method)
 {
     const uint64_t here = c->report.here, there = c->report.there;

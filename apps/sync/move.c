@@ -2,9 +2,9 @@
  * move.c - the side of a sync that asks: bringing lines and files to where they
  * are missing
  *
- * Nothing that the other side says is taken on trust: a line must be one that
- * was asked for, by its hash; a file must have the hash of its record, and its
- * record that of its element.
+ * Nothing that the other side says is trusted: the hash of a line must be one
+ * that was asked for; a file must have the hash in its record, and its record
+ * that of its element.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

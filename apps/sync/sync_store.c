@@ -215,9 +215,9 @@ static bool remove_aside(int folder, const char *name, const char *aside,
     return why_not(why, "it changed meanwhile, and is kept as %s", aside);
 }
 
-/* Between a look at a file and its end somebody may write to it, or put another
- * one in its place. So it is taken aside first, in one step, and looked at
- * there. */
+/* Between checking a file and removing it, somebody may write to it or put
+ * another one in its place. So it is first moved aside, in one step, and
+ * checked there. */
 static bool remove_file(int folder, const char *name, const struct sync_file *f,
                         char why[SYNC_WHY])
 {

@@ -1,9 +1,9 @@
 /*
  * block_kernel.c - a block list at an interface: --xdp, --detach, --status
  *
- * What outlives the command is pinned: the program's place at the interface,
- * and what it counts (block_pins.h). Whatever fails before both are there takes
- * the program away again, since the link goes with the last descriptor of it.
+ * What outlives the command is pinned: the program's link to the interface, and
+ * its counters (block_pins.h). If anything fails before both are pinned, the
+ * program goes away again, since the link ends with its last descriptor.
  * Commands that change pins wait for each other: one would take away what
  * another has just pinned.
  */

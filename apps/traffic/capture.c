@@ -35,7 +35,7 @@ static bool live_start(pcap_t *p, const char *name)
                       name);
     if (status < 0)
         return refuse("%s: %s", name, pcap_statustostr(status));
-    /* Its own waiting ends with a packet, and with nothing else. */
+    /* libpcap's own way to wait ends only when a packet comes. */
     return pcap_setnonblock(p, 1, error) == 0 || refuse("%s: %s", name, error);
 }
 

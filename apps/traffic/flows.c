@@ -2,8 +2,8 @@
  * flows.c - bloomery traffic flows: who sends much
  *
  * A flow is printed with what was counted of it, and with the most that it may
- * have sent. Both ends of the interval are times of packets, not of this
- * machine's clock, but for an interface on which nothing comes.
+ * have sent. Both ends of an interval are times of packets, not of this
+ * machine's clock, except on an interface on which nothing arrives.
  */
 #define _GNU_SOURCE
 #include <math.h>

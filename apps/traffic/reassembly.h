@@ -9,9 +9,9 @@
  * may make them differ on purpose: by segments that never arrive (wrong sums,
  * few hops left), by beginnings and ends of connections that the receiver
  * refuses, by two versions of the same bytes. So nothing that was captured is
- * thrown away unseen. A byte is either in its place in a stream, or it was
- * there before with the same value, or its segment is handed over by itself and
- * the byte is counted, as late or as another version.
+ * thrown away unseen. A byte is in its place in a stream, or it was there
+ * before with the same value, or its segment is handed over by itself and the
+ * byte is counted as late or as another version.
  */
 #ifndef BLY_TRAFFIC_REASSEMBLY_H
 #define BLY_TRAFFIC_REASSEMBLY_H

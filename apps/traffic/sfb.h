@@ -1,5 +1,5 @@
 /*
- * sfb.h - Stochastic Fair Blue: a queue that holds back who does not yield
+ * sfb.h - Stochastic Fair Blue: a queue that holds back flows that do not yield
  *
  * A few levels of bins; a flow has one bin in each. A bin counts its packets in
  * the queue, and has a probability that rises while there are too many and

@@ -19,8 +19,8 @@
  *
  * A second thread attends to time and signals. It saves every now and then if
  * something changed; and on an interrupt it saves, says what came of it, and
- * lets the signal do what it would have done. A turn that waits for a reader
- * who does not read is not waited for: then the version before stays.
+ * lets the signal do what it would have done. Nobody waits for a turn whose
+ * reader does not read; the previous version then stays.
  *
  * How many first-timers are swallowed? A new line comes through with 1 - p,
  * where p is the filter's rate of false positives at that moment. So each line

@@ -2,8 +2,9 @@
  * has.c - which URLs or names are listed? bloomery urls has, bloomery urls show
  *
  * Lines go through the pipeline of all commands; what is printed, and the exit
- * status, are grep's. A list may be wrong about what is not in it, so what it
- * has is a suspect; with the full list at hand it is confirmed or cleared.
+ * status, are grep's. A list may be wrong about entries that it does not have,
+ * so a hit is only suspected; with the full list at hand it is confirmed or
+ * cleared.
  */
 #include <pthread.h>
 #include <stdlib.h>

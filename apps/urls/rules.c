@@ -11,9 +11,9 @@
  *     good.example.org CNAME rpz-passthru. an exception
  *     ads.example.org A 192.0.2.1          answered with something else
  *
- * An entry covers a name and all below it, and so does an exception, which wins
- * against all entries: a zone may say less than that, and never less than it
- * says is covered.
+ * An entry covers a name and everything below it. So does an exception, which
+ * wins against all entries. A zone may mean less than that, but what it means
+ * is always covered.
  */
 #include <arpa/inet.h>
 #include <string.h>

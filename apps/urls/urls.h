@@ -32,8 +32,8 @@ int urls_verb_helper(const struct urls_args *args, const struct list *operands);
 extern const struct field urls_built_fields[], urls_asked_fields[],
     urls_total_fields[], urls_shown_fields[], urls_compared_fields[];
 
-/* What a filter of a list is unless something else is said: the smallest that
- * is never wrong about an entry, at one false alarm in a million entries asked
+/* The default for a filter of a list: the smallest kind that is never wrong
+ * about an entry, with one false alarm in a million entries that are asked
  * for. */
 #define URLS_KIND "ribbon"
 #define URLS_FPR 1e-6

@@ -140,8 +140,8 @@ static bool look_at(struct find_run *r, struct caller *c,
            !call_error(c, &answer) && finder_take(&answer, &r->found);
 }
 
-/* Print what the last answer has, each service once. A server may lie: only
- * what has the tags counts. */
+/* Print the services of the last answer, each once. A server may lie: only
+ * those that have the tags count. */
 static size_t look_print(struct find_run *r, const struct address *at,
                          const char *by, uint64_t hops)
 {

@@ -154,7 +154,7 @@ static void tell_link(struct finder *f, size_t i)
 {
     struct finder_link *const l = &f->links[i];
     struct telling t = { f, l };
-    /* Who was silent is tried less and less often. */
+    /* Servers that were silent are tried less and less often. */
     if (l->wait) {
         l->wait--;
         return;

@@ -275,8 +275,8 @@ static bool is_coming(const struct gossip *g, const struct gossip_pair *p)
     return false;
 }
 
-/* Somebody knows of a version of this very peer that it has not made: it made
- * it in an earlier life, or somebody lies. Go on behind it. */
+/* Somebody knows a version of this very peer that it has not made: it was made
+ * in an earlier life, or somebody lies. Continue with a higher number. */
 static void self_older(struct gossip *g, uint64_t version)
 {
     struct gossip_entry *const self = &g->entries[0];

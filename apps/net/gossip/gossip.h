@@ -2,12 +2,13 @@
  * gossip.h - a peer that tells others what it has, as a state machine
  *
  * Every peer keeps a directory: for each peer an address, a version, and the
- * filter of its words (gossip_summary.h). What changes becomes a rumour: each
- * interval its holder tells one peer, by chance, the numbers of the versions
- * that are new to it; who lacks one fetches it from there, and tells it on.
- * After so many peers in a row who knew it, a rumour is told no more. Now and
- * then a peer also compares sums of its whole directory with another's, and
- * fetches what it lacks, so that whoever was missed, or away, gets everything.
+ * filter of its words (gossip_summary.h). A change becomes a rumour: in each
+ * interval its holder tells one random peer the numbers of the versions that
+ * are new to it; a peer that lacks one fetches it and passes it on. After a
+ * number of peers in a row that knew it already, a rumour is no longer told.
+ * Now and then a peer also compares sums of its whole directory with another's,
+ * and fetches what it lacks, so that whoever was missed, or away, gets
+ * everything.
  *
  *     (state, event) -> (state, actions)
  *
