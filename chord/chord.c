@@ -17,8 +17,8 @@
  *       silence   pred = the notifier
  *
  * Every attempt ends in exactly one notify. The predecessor is replaced, never
- * erased. A node that answers that it is no member counts as silent: it has
- * been restarted, and what others know of it is of the past.
+ * erased. A node that answers that it is not a member counts as silent: it has
+ * been restarted, and what others know of it is out of date.
  */
 #include "chord/chord.h"
 
@@ -64,8 +64,8 @@ bool chord_gone(const struct chord *n, const uint64_t *dead, unsigned ndead,
     return chord_is_dead(n, p.id);
 }
 
-/* It did not answer: not a hop for a while, which doubles each time. A finger
- * that is dead is no finger. */
+/* It did not answer: it is not used as a hop for a while, which doubles each
+ * time. A dead finger is dropped. */
 void chord_bury(struct chord *n, uint64_t id)
 {
     size_t at = 0;
@@ -315,7 +315,7 @@ static void first_silent(struct chord *n)
     chord_stabilise(n);
 }
 
-/* Nobody in the list lives. Others may be known from before. */
+/* Nobody in the list is alive. Others may be known from before. */
 void chord_lost(struct chord *n)
 {
     n->phase = CHORD_OUT;

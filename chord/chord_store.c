@@ -59,7 +59,7 @@ struct store {
 
 /* ---------------------------------------------------------------- the array */
 
-/* The first record that is not below the digest. */
+/* The first record whose digest is not below this one. */
 static size_t store_place(const struct store *s, const unsigned char *digest)
 {
     size_t at;

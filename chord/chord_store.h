@@ -9,8 +9,8 @@
  * Blocks have no flags and never change. Names, which are manifests and
  * tombstones, have versions.
  *
- * A record that cannot be had is one of three things, which are never taken for
- * each other: it is absent; its bytes are damaged, so that another copy has to
+ * A record may be unavailable for one of three reasons, which are never
+ * confused: it is absent; its bytes are damaged, so that another copy has to
  * take their place; or it cannot be read now, which says nothing about it (too
  * many open files, no memory, a disk that fails for a moment).
  */

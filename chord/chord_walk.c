@@ -2,9 +2,9 @@
  * chord_walk.c - lookups, and the fingers that make them short
  *
  * The asker drives. It asks a node for the next step; the answer names a
- * candidate for the owner, or up to three nodes that are nearer. One that is
- * silent is left out and the next is tried; when none is left, the node before
- * is asked again, with the dead ones named.
+ * candidate for the owner, or up to three nodes that are nearer. A silent node
+ * is left out and the next one is tried; when none is left, the previous node
+ * is asked again and told which ones are dead.
  *
  *     x in (n, e] for the first live e in the list     candidate: e
  *     otherwise            the closest before x among fingers and list

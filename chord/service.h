@@ -2,9 +2,9 @@
  * service.h - what is offered where: announced, asked for by tags, forgotten
  *
  * A service has a name, a place where it is reached, and tags such as
- * "type=printer". Who asks gives some tags and gets the services that have all
- * of them. Filters know services by keys: every set of up to three tags is one,
- * so that a question is a single look.
+ * "type=printer". A question names some tags and gets the services that have
+ * all of them. Filters know services by keys: every set of up to three tags is
+ * one, so that a question is a single look.
  *
  * Announcements are forgotten unless they are repeated. A table of them is kept
  * by servers of a network (apps/net/find/finder.h), and by members of a ring,

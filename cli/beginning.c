@@ -1,11 +1,11 @@
 /*
  * beginning.c - what all keys of a range filter of text begin with
  *
- * Such a filter looks at eight bytes of a key. Of URLs, or of paths, the first
- * eight are all alike: 20,000 keys are one, and every question gets "maybe". So
- * the keys are read twice. The first pass finds what all of them begin with and
- * counts, by two sketches, how many there are and how many in their first eight
- * bytes. If these are fewer, the builder leaves the beginning out.
+ * Such a filter looks at eight bytes of a key. The first eight bytes of URLs or
+ * paths are all alike: 20,000 keys become one, and every question gets "maybe".
+ * So the keys are read twice. The first pass finds what all of them begin with
+ * and counts, by two sketches, how many there are and how many in their first
+ * eight bytes. If these are fewer, the builder leaves the beginning out.
  *
  * Where keys do not fall together nothing is left out, so that filters of
  * several lists can still be merged: that needs one beginning for all of them.

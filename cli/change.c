@@ -1,9 +1,9 @@
 /*
  * change.c - a filter on disk, changed key by key: remove and set
  *
- * The library locks the file and puts the new one in its place. A key that is
- * refused is named and does not keep the others from it. One thread does it
- * all, so that lines count in their order and refusals are told in it.
+ * The library locks the file and puts the new one in its place. A refused key
+ * is named, and does not stop the others. One thread does it all, so that lines
+ * take effect, and refusals are reported, in their order.
  */
 #include "cli/change.h"
 #include "io/files.h"

@@ -3,9 +3,9 @@
  *
  * The library locks the file, reads the filter, lets us change it, and puts the
  * result in its place; when anything fails, the input included, the file stays
- * as it was. Where the kind can be shared, all workers add at once; where not,
- * all hash and one at a time adds. A filter of another system that changes is
- * added to as there, in the order of the keys.
+ * as it was. If the kind can be shared, all workers add at once; otherwise all
+ * of them hash and one at a time adds. Keys go into a filter of another system
+ * by the rules of that system, in the order of the keys.
  */
 #include <pthread.h>
 

@@ -2,8 +2,8 @@
  * cmd_apply.c - a delta brings a filter to its next version
  *
  * The library locks the file, reads it, and puts the new version in its place;
- * or with -o leaves it and writes elsewhere. A delta that does not fit is told
- * and changes nothing.
+ * or with -o leaves it and writes elsewhere. A delta that does not fit is
+ * reported and changes nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>

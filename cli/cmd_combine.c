@@ -3,8 +3,8 @@
  *
  * The first is read into memory, the others are read one after another and
  * combined with it on the way: one pass over each file, one of them open at a
- * time, and one filter in memory. What is wrong with a file may be known only
- * at its end; nothing is written then.
+ * time, and one filter in memory. An error in a file may be found only at its
+ * end, so nothing is written before.
  *
  * Where the output is one of the inputs, it is changed under its lock, so that
  * keys which someone adds meanwhile are not lost; union and intersection do not
@@ -33,7 +33,8 @@ struct combination {
     struct sketch_told told; /* of sketches */
 };
 
-/* It failed with an input: that is to blame, or that the two go together. */
+/* It failed with an input: either that input is bad, or the two do not fit
+ * together. */
 static void combine_failed(const char *base, const char *input, bly_status st)
 {
     const bool alone = st == BLY_EFORMAT || st == BLY_EIO || st == BLY_ENOMEM;

@@ -63,8 +63,8 @@ static uint64_t compare_bits(const bly_filter *f)
     return s.bits;
 }
 
-/* f folded until it has no more than so many bits; how often. NULL where that
- * does not go, or is not needed. */
+/* f folded until it has at most so many bits, and how often that took. NULL if
+ * that is impossible or not needed. */
 static bly_filter *compare_folded(const bly_filter *f, uint64_t bits,
                                   unsigned *times)
 {
@@ -81,8 +81,8 @@ static bly_filter *compare_folded(const bly_filter *f, uint64_t bits,
     return now;
 }
 
-/* Compare two of different sizes; whether it goes, and which one was folded how
- * often for that. */
+/* Compare two of different sizes: whether that is possible, which one was
+ * folded for it, and how often. */
 static bool compare_by_folding(const bly_filter *a, const bly_filter *b,
                                bly_likeness *out, bool *first, unsigned *times)
 {

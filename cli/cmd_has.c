@@ -221,9 +221,9 @@ static double mistakes_of(double n, double maybe, double p)
     return isnan(p) ? NAN : fmin(maybe, p * (n - maybe) / (1 - p));
 }
 
-/* Where few keys are in a filter, many of those that are printed are not; who
- * looks for a handful among millions of lines, or for something that is never
- * there, must be told. */
+/* If few of the lines are keys of the filter, many of those that are printed
+ * are not. Whoever looks for a handful among millions of lines, or for
+ * something that is never there, must be told. */
 #define MISTAKES_SHARE 0.1 /* of what is printed: more is told */
 
 static void tell_mistakes(const struct answered *r, double rate, bool bound)
@@ -264,7 +264,7 @@ static int has_report(const struct job *job, const struct input *in,
                           NAN };
     r.by_mistake = mistakes_of((double)r.asked, (double)r.maybe, rate);
     const bool counts = has_args.count && !has_args.list && !quiet;
-    /* A total without what could not be read would be taken for the whole. */
+    /* A total that leaves out unreadable files would be taken for the whole. */
     const bool whole = counts && !in->trouble;
     if (whole && has_args.json)
         report(stdout, true, answered_fields, &r, NULL);
@@ -304,7 +304,8 @@ static int has_foreign(struct foreign_file *file, const struct list *operands,
     return status;
 }
 
-/* The "no" of some kinds may be wrong. Whoever got one is told how often. */
+/* The "no" of some kinds may be wrong. The user who got one is told how
+ * often. */
 static void warn_likely(const char *path, const bly_filter *f, uint64_t nos)
 {
     bly_stats s;

@@ -1,9 +1,9 @@
 /*
  * cmd_raw.c - the bits of a filter and nothing else, out and in
  *
- * The other side knows kind and parameters: so a filter that has them is named
- * in both directions. What comes in is read whole before anything changes, and
- * a byte more or less than the filter has is an error.
+ * The bits say nothing of kind and parameters, so a filter that has them is
+ * named in both directions. Input is read whole before anything changes, and
+ * one byte more or less than the filter has is an error.
  */
 #define _GNU_SOURCE
 #include <errno.h>

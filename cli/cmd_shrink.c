@@ -39,7 +39,8 @@ static bool shrink_done(const struct shrinking *s)
     return shrink_args.fpr > 0 ? false : s->nfolds >= 1;
 }
 
-/* It goes no further: said why, unless the rate was to tell when to stop. */
+/* It cannot be folded further: print why, unless the rate was to decide when to
+ * stop. */
 static bool shrink_stops(const struct shrinking *s)
 {
     const bool too_often = !isnan(s->next_rate);

@@ -3,8 +3,8 @@
  *
  * A list of the library's takes the keys in their order, so that the same input
  * gives the same list; it hashes them itself, which leaves nothing for other
- * threads to do. Lists that were saved are merged first, and the keys that are
- * read go on where they ended: with one of them, as if it had never been saved.
+ * threads to do. Saved lists are merged first, and the keys that are read
+ * continue where they ended: with a single list, as if it had never been saved.
  */
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
  * convert_foreign.c - filters into formats of other systems, and out of them
  *
  * Positions are part of a format, so bits can be carried over only where two
- * formats place keys alike and differ in form. Everything else is built anew
- * from the keys, sized as the old one was; keys that the old one certainly does
- * not have stay out.
+ * formats place keys alike and differ in form. Everything else is rebuilt from
+ * the keys, with the size of the old filter; keys that the old one certainly
+ * does not have are left out.
  */
 #include "cli/convert_foreign.h"
 #include "io/filters.h"

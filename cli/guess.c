@@ -1,9 +1,10 @@
 /*
  * guess.c - what people type who come from elsewhere
  *
- * Other libraries and programs call things by other names. Where such a name
- * means nothing here, it means what they mean. It stands in no help, man page
- * or completion: there is one way to do a thing, and this is how to find it.
+ * Other libraries and programs call things by other names. A name that means
+ * nothing here is taken to mean what it means there. Help, man pages and
+ * completion do not show these names: there is one way to do a thing, and this
+ * is how to find it.
  */
 #include <string.h>
 

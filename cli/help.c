@@ -17,7 +17,7 @@
     "\"No\" is certain, but for the kind generalized; \"maybe\" is wrong "  \
     "with a small probability that you choose."
 
-/* What holds for all commands, said once. */
+/* What holds for all commands. */
 static const struct {
     const char *title, *text;
 } conventions[] = {
@@ -91,7 +91,7 @@ const char *usage_of(const struct command *c)
     return c->usage ? c->usage : "VERB [OPERAND]... [OPTION]...";
 }
 
-/* What most people need; the help begins with these. */
+/* The commands that most people need; the help begins with these. */
 static const char *const everyday[] = {
     "build", "add",     "has",    "info",     "plan",
     "merge", "compare", "unique", "distinct", "dedup",

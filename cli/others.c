@@ -23,7 +23,8 @@ static const struct list *others_files(const struct others *o)
     return o->universe.n ? &o->universe : &o->negatives;
 }
 
-/* Can all of these be read twice? What is not there is told when it is read. */
+/* Can all of these be read twice? A missing file is reported when it is
+ * read. */
 static bool all_regular(const struct list *files)
 {
     struct stat st;
@@ -87,7 +88,7 @@ static bool says_how_many(const struct list *options)
     return false;
 }
 
-/* A kind that can be told of them, the first unless one was given. */
+/* A kind that can be told of such keys: the first one, unless one was given. */
 static bool kind_denies(struct sizing *sizing)
 {
     bly_kind_info kind;

@@ -11,9 +11,9 @@
  *     inside   . . 1 1  1 1 . . .  .
  *     ends     . . . .  . . . . .  1    newlines that are not inside
  *
- * That is right as long as every quote that opens stands at the start of a
- * field, or behind another, which one more mask tells. Where it is not, bytes
- * are looked at one by one.
+ * That is right as long as every opening quote is at the start of a field or
+ * behind another quote, which one more mask tells. Elsewhere bytes are looked
+ * at one by one.
  */
 #define _GNU_SOURCE /* memrchr */
 #include <string.h>

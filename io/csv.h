@@ -59,8 +59,8 @@ struct csv_field {
 
 /* The record at `at`, up to `end`, where a newline is the last byte, and the
  * field of that number in it, from 0. What is behind the record. Without that
- * field, text.ptr is NULL. Who has no column asks for SIZE_MAX, and gets the
- * number of fields. */
+ * field, text.ptr is NULL. A caller without a column asks for SIZE_MAX and gets
+ * the number of fields. */
 const char *csv_record(const char *at, const char *end, char delimiter,
                        size_t column, struct csv_field *f);
 

@@ -3,8 +3,8 @@
  *
  * One family: a state of a few words, blocks of 64 bytes that stir it, and an
  * end that is filled up with a bit, zeros and the length. They differ in the
- * stirring and in the order of bytes, and that is all `struct sum` holds. What
- * was summed is wiped, since it may be a password.
+ * stirring and in the order of bytes, and that is all `struct sum` holds. The
+ * input is wiped from memory, since it may be a password.
  */
 #define _DEFAULT_SOURCE /* explicit_bzero() */
 

@@ -3,9 +3,9 @@
  *
  * There, lines end in CR LF and texts may begin with a byte order mark. Taken
  * as they are, the CR becomes the last byte of every key and the mark the first
- * three of one, and no question finds them. Bytes are not changed unasked,
- * since a key may be any bytes; but the user is warned about such keys and told
- * what to do.
+ * three of one, and no question finds them. Bytes are not changed unless the
+ * user asks for it, since a key may be any bytes; but there is a warning about
+ * such keys, which says what to do.
  *
  * The first keys of each file decide: if all of them end in CR, so do the
  * others. Workers see the keys, the reader tells: warn() is for one thread at a

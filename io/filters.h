@@ -45,8 +45,8 @@ double fact_value(const bly_stats *s, const char *name);
  * kinds that miss none, which is all but the BLY_LIKELY_NO ones. */
 double missed_share(const bly_fact *facts, size_t n);
 
-/* Is every key that was added found for ever? Lists that guard something, and
- * whatever leaves work out where a filter says no, rely on it. NULL, or why a
+/* Is every key that was added found for ever? Lists that guard something rely
+ * on it, and so does whatever skips work when a filter says no. NULL, or why a
  * filter of that kind cannot be relied on. */
 const char *kind_unreliable(const bly_kind_info *kind);
 

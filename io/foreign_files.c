@@ -125,7 +125,8 @@ int foreign_open(const char *path, const struct foreign_args *args,
         bly_format_info info;
         const bly_status st =
             bly_foreign_open(&spec, file->bytes, file->nbytes, &file->f);
-        /* Of no format: whoever reads our own says what is wrong with it. */
+        /* Not of any format: the reader of our own files will say what is wrong
+         * with it. */
         if (st && (st != BLY_EFORMAT || args->format ||
                    bly_format_of(file->bytes, file->nbytes, &info)))
             status = fail("%s: %s", path, bly_error());

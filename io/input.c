@@ -8,10 +8,10 @@
  *     tail | read ....................... \n ......
  *     `------------- block ------------------'`-- the next tail
  *
- * A file is read until the block is full. A pipe is asked once, if that brings
- * a separator: so it is answered line by line while it trickles and a block at
- * a time while it flows. Where no line ends in a full block, it doubles, up to
- * max_line.
+ * A file is read until the block is full. A pipe is read once, if that brings a
+ * separator: so lines are answered one by one while they trickle in, and a
+ * block at a time while they flow. Where no line ends in a full block, it
+ * doubles, up to max_line.
  *
  * The first reading of documents marks where blocks begin, so that a later one
  * can leave some out.

@@ -53,7 +53,7 @@ struct input_file {
     char error[160];     /* it ended too early, or could not be read at all */
 };
 
-/* A block belongs to whoever reads into it, again and again. Zero is empty.
+/* A block belongs to its reader, which uses it again and again. Zero is empty.
  * Behind len bytes BLOCK_SLACK more can be read, though they mean nothing, so
  * that code may look at many bytes at a time and past the end. */
 #define BLOCK_SLACK 64

@@ -249,7 +249,7 @@ bool ask_end(bly_filter *f, const struct list *operands, struct input *in,
 bool filter_to_change(const char *path, const bly_access *how, uint32_t ability,
                       struct input *in, bly_kind_info *kind)
 {
-    /* Who changes it reads it again, and all of it. */
+    /* Changing it reads it again, and all of it. */
     bly_access unchecked = *how;
     unchecked.checking = BLY_CHECK_NOTHING;
     bly_filter *const f = filter_map(path, &unchecked);

@@ -66,8 +66,8 @@ struct checking {
     bool always, never;
 };
 
-/* The filter to be asked for what an ability is, compared with its checksum as
- * c says. NULL, with the reason printed. */
+/* A filter that is to be asked and has an ability, compared with its checksum
+ * as c says. NULL, with the reason printed. */
 bly_filter *filter_to_ask(const char *path, const char *key_file,
                           const struct checking *c, uint32_t ability);
 

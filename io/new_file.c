@@ -1,10 +1,10 @@
 /*
  * new_file.c - a file that was not there before, whole or not at all
  *
- * For what must not take the place of anything: secrets, and files whose names
- * come from somebody else. The bytes go to a file without a name (O_TMPFILE) in
- * the folder where it belongs. When they are on disk, linkat() gives it the
- * name, which fails if anything has that name, even a symbolic link that leads
+ * For files that must not replace anything: secrets, and files whose names come
+ * from somebody else. The bytes go to a file without a name (O_TMPFILE) in the
+ * folder where it belongs. When they are on disk, linkat() gives it the name,
+ * which fails if anything has that name, even a symbolic link that leads
  * nowhere. So nobody can divert the bytes, not even between the check and the
  * write.
  *

@@ -1,8 +1,8 @@
 /*
  * normal.h - the form that keys take before they are hashed
  *
- * Who adds and who asks must agree on it, or a key that is there is not found.
- * So it is written here once, and everything that takes keys has it from
+ * Adding and asking must agree on it, or a key that is there is not found. So
+ * it is written once, here, and everything that takes keys gets it through
  * input.h.
  */
 #ifndef BLY_IO_NORMAL_H

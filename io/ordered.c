@@ -9,7 +9,7 @@
  *     worker 0   read 0 | work ......... | turn 0 | read 2 | work ...
  *     worker 1          | read 1 | work ......... | turn 1 | read 3 | ...
  *
- * A further worker is made only when a block came full: a few keys need no
+ * Another worker is started only after a full block: a few keys need no
  * threads.
  *
  * What a worker needs for a block grows with the block, to several times its

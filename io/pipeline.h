@@ -18,9 +18,9 @@
  *
  * has, add, build and all others that take keys run pipeline_run() with a job,
  * which is mainly a function for batches. keys.h gets both the keys and the
- * filter from a command line. Who needs no hashes begins further up: dedup
- * hands its functions for blocks to ordered_run(), digest reads block after
- * block by input_next().
+ * filter from a command line. Commands that need no hashes begin further up:
+ * dedup hands its functions for blocks to ordered_run(), digest reads block
+ * after block by input_next().
  *
  * Memory is a block for each worker, whatever the size of the input. Whoever
  * writes or counts does so in a block's turn, so that the output is the same

@@ -164,8 +164,8 @@ static bool refill(struct source *s)
     return got >= 0;
 }
 
-/* Read as many bytes as it takes to know how it is packed, and no more, so that
- * a person at a terminal is answered after the first line. */
+/* Read just enough bytes to know how the file is packed, so that a person at a
+ * terminal is answered after the first line. */
 static bool find_packing(struct source *s)
 {
     bool more = true;

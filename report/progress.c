@@ -7,9 +7,9 @@
  * second, and again five times a second; wiped before anything else is said.
  * The share is that of the bytes of the input files, where all have a size.
  *
- * The terminal is asked for its width each time, since windows are resized.
- * Where the line is too long it loses parts, the least telling first, rather
- * than wrap: what has wrapped cannot be wiped by a carriage return.
+ * The terminal is asked for its width each time, since windows are resized. A
+ * line that is too long loses parts, the least useful first, instead of
+ * wrapping: a wrapped line cannot be wiped by a carriage return.
  *
  *     12345678 keys, 40 %, 12 s left        then    40 %, 12 s left, and 40 %
  */

@@ -16,7 +16,8 @@ enum { YES = 0, NO = 1, TROUBLE = 2 };
 __attribute__((format(printf, 1, 2))) int fail(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
-/* The same for what is neither; not with --quiet. */
+/* The same for a message that is neither an error nor a warning; not with
+ * --quiet. */
 __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 
 /* The command that runs, for the two above; NULL before it is known. */

@@ -6,8 +6,9 @@
  *     body
  *     u32 CRC-32C of all before it
  *
- * Little-endian. Any protocol can use it: types and bodies are its own. Counts
- * in a body are compared with the rest of it before anything is made of them.
+ * Little-endian. Any protocol can use frames, with types and bodies of its own.
+ * Counts in a body are compared with its length before anything is allocated
+ * for them.
  */
 #ifndef BLY_WIRE_FRAME_H
 #define BLY_WIRE_FRAME_H

@@ -3,14 +3,15 @@
  *
  * A server that waits for its clients is at their mercy: two hundred that send
  * a byte now and then keep everybody else out, and a time-out for silence does
- * not see them. So the gate, not the HTTP library, accepts connections, and
+ * not notice them. So the gate, not the HTTP library, accepts connections, and
  * bounds each by what it has achieved:
  *
  *     accepted --request_time--> request is whole --answer_time--> closed
  *
- * Whoever is late is cut off: shutdown() of the socket, and the library, which
- * owns it, finds the connection ended. (libmicrohttpd 0.9.75 has a time-out for
- * silence alone, and counts addresses, but refuses newcomers at the limit.)
+ * A late connection is cut off: the gate calls shutdown() on the socket, and
+ * the library, which owns it, finds the connection ended. (libmicrohttpd 0.9.75
+ * has a time-out for silence alone, and counts addresses, but refuses newcomers
+ * at the limit.)
  *
  * Where there are too many, the newcomer is let in and one that is inside
  * gives way, since a client in good order is done within moments:

@@ -22,7 +22,7 @@ struct http {
      * threads at once. */
     enum MHD_Result (*answer)(void *ctx, struct MHD_Connection *to,
                               const char *url);
-    /* Called once others may come: the URL of the service, without a path. */
+    /* Called once clients may come: the URL of the service, without a path. */
     void (*started)(void *ctx, const char *url, uint64_t port);
     /* Unless NULL: called when it ends, before answers are waited for. */
     void (*ending)(void *ctx);

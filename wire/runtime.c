@@ -282,9 +282,9 @@ static bool line_frame(struct runtime *rt, struct line *l, const void *bytes,
     return line_flush(rt, l);
 }
 
-/* All places are taken: end the line that was silent longest, first among those
- * that have not even said hello. A stranger gets no place of one that spoke
- * within the last second. NULL: there is none. */
+/* All places are taken: end the line that was silent longest, those first that
+ * have not even said hello. A stranger never gets the place of a line that
+ * spoke within the last second. NULL: there is none. */
 static struct line *line_evict(struct runtime *rt, bool for_stranger)
 {
     const uint64_t now = clock_ms();

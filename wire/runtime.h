@@ -11,9 +11,9 @@
  * Bounds: connections, bytes that wait in all of them, questions under way in
  * all, for one peer and of one peer. Questions past the last of these wait in
  * the network until answers are read; what is past the others is refused
- * (BUSY), or counts as silence. Who sends slowly, or reads nothing, is cut off.
- * When all connections are taken, the one that was silent longest makes room;
- * when all bytes are, the one that holds most.
+ * (BUSY), or counts as silence. Peers that send slowly, or read nothing, are
+ * cut off. When all connections are taken, the one that was silent longest
+ * makes room; when all bytes are, the one that holds most.
  */
 #ifndef BLY_WIRE_RUNTIME_H
 #define BLY_WIRE_RUNTIME_H

@@ -5,14 +5,14 @@
  * and '0' without a secret or '2' with one, and 32 random bytes. With a secret,
  * the key of each direction is a keyed BLAKE2b of both nonces, the direction,
  * the protocol, and in a ring the address at which one end listens and which
- * the other wanted to reach: who is led to another node than it asked for
- * shares no key with it. All that follows is a stream of libsodium's
+ * the other wanted to reach: an end that was led to another node than it asked
+ * for shares no key with it. All that follows is a stream of libsodium's
  * (XChaCha20-Poly1305): 24 bytes of header, then records, each a u32 length and
  * a sealed frame. Who lacks the secret can make no record that opens, and old
  * records open in no other connection.
  *
- * There is no way down: an end with a secret talks to none without, and the
- * other way round.
+ * There is no fallback: an end with a secret does not talk to one without, nor
+ * the other way round.
  */
 #ifndef BLY_WIRE_SECURE_H
 #define BLY_WIRE_SECURE_H
