@@ -90,8 +90,7 @@ static const struct opt dedup_options[] = {
       "shingles of words or of characters: word, char" },
     { "size", 0, OPT_POSITIVE, &given.size, "N", "units in a shingle" },
     { "k", 0, OPT_POSITIVE, &given.k, "K",
-      "components of a sketch; 128 if "
-      "not given, 512 with --index bloom" },
+      "components of a sketch; 128 if not given, 512 with --index bloom" },
     { "family", 0, OPT_TEXT, &given.family, "fss|oph|linear|linear61",
       "of sketches: fss, oph, linear, linear61" },
     { "seed", 0, OPT_COUNT, &given.seed, "N", "seed of the hash of words" },

@@ -167,13 +167,11 @@ static const struct verb digest_verbs[] = {
     { .name = "build",
       .operands = "-o FILE [INPUT]...",
       .summary = "make a digest from a log, a list or a disk cache",
-      .about =
-          "build makes a digest from an access.log (in Squid's own format or "
-          "that of web servers), a list (URL, METHOD URL, or MD5 keys in "
-          "hexadecimal, one per line) or the swap.state of a disk cache. Files "
-          "may be compressed. From a log it takes the answers that the proxy "
-          "may "
-          "have kept.",
+      .about = "build makes a digest from an access.log (in Squid's own format "
+               "or that of web servers), a list (URL, METHOD URL, or MD5 keys "
+               "in hexadecimal, one per line) or the swap.state of a disk "
+               "cache. Files may be compressed. From a log it takes the "
+               "answers that the proxy may have kept.",
       .options = digest_build_options,
       .reports = REPORTS({ "", digest_built_fields, ONE }),
       .run = run_digest_build },
@@ -183,26 +181,21 @@ static const struct verb digest_verbs[] = {
       .about =
           "has FILE [METHOD] URL says whether the proxy may have that URL. "
           "METHOD is GET if not given. Without a URL, lines are read from -f "
-          "or "
-          "standard input, lists or logs as build takes them, and those that "
-          "may "
-          "be there are printed. URLs are brought into Squid's canonical form "
-          "first. The exit status is 0 if something was printed (or would have "
-          "been), 1 if nothing was, and 2 after an error.",
+          "or standard input, lists or logs as build takes them, and those "
+          "that may be there are printed. URLs are brought into Squid's "
+          "canonical form first. The exit status is 0 if something was printed "
+          "(or would have been), 1 if nothing was, and 2 after an error.",
       .options = digest_has_options,
       .reports = REPORTS({ "", asked_fields, ONE }),
       .run = run_digest_has },
     { .name = "serve",
       .operands = "FILE",
       .summary = "answer requests for a digest, as a proxy does",
-      .about =
-          "serve FILE answers requests for " DIGEST_PATH
-          " with a digest, which is read again when the file has changed, so "
-          "that Squids take this address for a sibling (or find its digest "
-          "with "
-          "digest-url=). It has no objects: when they ask for one, the answer "
-          "is "
-          "504, and they go to the origin.",
+      .about = "serve FILE answers requests for " DIGEST_PATH
+               " with a digest, which is read again when the file has changed, "
+               "so that Squids take this address for a sibling (or find its "
+               "digest with digest-url=). It has no objects: when they ask for "
+               "one, the answer is 504, and they go to the origin.",
       .options = digest_serve_options,
       .reports = DIGEST_SERVES,
       .run = run_digest_serve },
@@ -214,8 +207,7 @@ static const struct verb digest_verbs[] = {
           "it has expired, and serves it in the proxy's place; clients get the "
           "last copy meanwhile. Squids from before October 2025 spoil a digest "
           "whose parts arrive together (bug 5510) and then find only a "
-          "fraction "
-          "of it. serve and relay send header, control block and mask "
+          "fraction of it. serve and relay send header, control block and mask "
           "separately, with pauses, so that such a Squid gets all of it.",
       .options = digest_relay_options,
       .reports = DIGEST_SERVES,
@@ -223,14 +215,11 @@ static const struct verb digest_verbs[] = {
     { .name = "simulate",
       .operands = "[INPUT]...",
       .summary = "how much would neighbours save each other?",
-      .about =
-          "simulate replays access.log files, or an artificial trace, through "
-          "proxies with caches of their own, and compares asking all "
-          "neighbours "
-          "(ICP) with summaries of their caches: how many remote hits are "
-          "found, "
-          "at the cost of how many messages and bytes. The client's address "
-          "decides which proxy it uses.",
+      .about = "simulate replays access.log files, or an artificial trace, "
+               "through proxies with caches of their own, and compares asking "
+               "all neighbours (ICP) with summaries of their caches: how many "
+               "remote hits are found, at the cost of how many messages and "
+               "bytes. The client's address decides which proxy it uses.",
       .options = digest_simulate_options,
       .reports = REPORTS({ "", simulated_fields, ONE }),
       .run = run_digest_simulate },

@@ -466,8 +466,7 @@ static const struct opt distinct_options[] = {
          "how many keys are in all inputs; at most 8"),
     FLAG("minus", 0, distinct_args.minus,
          "how many keys of the first input are in none of the others: --minus "
-         "A B "
-         "is A without B"),
+         "A B is A without B"),
     SKETCH_OPTIONS(distinct_args),
     { "precision", 0, OPT_POSITIVE, &distinct_args.precision, "P",
       "2^P registers for a sketch, from 4 to 18; 14 if not given. The "

@@ -137,14 +137,12 @@ static const struct verb node_verbs[] = {
       .summary = "be a member of a ring, until a signal",
       .about =
           "run makes this process a member of a Chord ring, with its records "
-          "in "
-          "the folder DIR, until SIGTERM or SIGINT, on which it hands its "
+          "in the folder DIR, until SIGTERM or SIGINT, on which it hands its "
           "records over and leaves; a second signal ends it at once. Every "
           "record has copies on the next members, and copies that are lost "
-          "with "
-          "a node are made again by the others. A node that was killed may "
-          "start again with its old folder or an empty one; give it --join, "
-          "since what it knew of the ring is of the past.",
+          "with a node are made again by the others. A node that was killed "
+          "may start again with its old folder or an empty one; give it "
+          "--join, since what it knew of the ring is of the past.",
       .options = node_run_options,
       .run = run_ring_node_run },
     { .name = "put",
@@ -153,26 +151,20 @@ static const struct verb node_verbs[] = {
       .about =
           "put cuts files into blocks and keeps them under their digests; get "
           "compares what it gets with them. Any member may be asked. put and "
-          "rm "
-          "are done when all nodes that keep the name have it on disk; they "
-          "end "
-          "with status 2 if that is not so, or not known. Nodes that keep "
-          "names "
-          "agree on a list of themselves by majority: half of them or fewer, "
-          "cut "
-          "off from the others, refuse. Blocks that no file uses any more are "
-          "dropped after --reclaim.",
+          "rm are done when all nodes that keep the name have it on disk; they "
+          "end with status 2 if that is not so, or not known. Nodes that keep "
+          "names agree on a list of themselves by majority: half of them or "
+          "fewer, cut off from the others, refuse. Blocks that no file uses "
+          "any more are dropped after --reclaim.",
       .options = node_put_options,
       .reports = NODE_FILES,
       .run = run_ring_node_put },
     { .name = "get",
       .operands = "NAME",
       .summary = "get a file back",
-      .about =
-          "get, rm and ls end with status 1 if there is no such file, or none, "
-          "and with 2 if that cannot be said now. "
-          "status shows what a node knows, and leave makes it hand over and "
-          "end.",
+      .about = "get, rm and ls end with status 1 if there is no such file, or "
+               "none, and with 2 if that cannot be said now. status shows what "
+               "a node knows, and leave makes it hand over and end.",
       .options = node_get_options,
       .run = run_ring_node_get },
     { .name = "rm",
@@ -220,11 +212,9 @@ static const struct example node_examples[] = {
 const struct command cmd_node = {
     .name = "node",
     .summary = "a ring of processes that keeps files (Chord)",
-    .about =
-        "key FILE makes a secret. With --key-file all connections are "
-        "encrypted and "
-        "authenticated with it (libsodium), and nobody without it can speak to "
-        "a node.",
+    .about = "key FILE makes a secret. With --key-file all connections are "
+             "encrypted and authenticated with it (libsodium), and nobody "
+             "without it can speak to a node.",
     .verbs = node_verbs,
     .examples = node_examples,
 };

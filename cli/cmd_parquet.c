@@ -61,17 +61,14 @@ static const struct verb parquet_verbs[] = {
     { .name = "has",
       .operands = "FILE --column NAME [VALUE]...",
       .summary = "the row groups that may have a value",
-      .about =
-          "has FILE --column C [VALUE]... prints each value that may be in the "
-          "column, a tab, and the numbers of the row groups that may have it, "
-          "from 0. Values come as arguments, with -f, or on standard input, "
-          "and "
-          "are written as the type of the column requires: 2020-01-31, "
-          "2020-01-31 12:00:00.5, 1.50, a UUID, hexadecimal digits for bytes "
-          "of "
-          "a fixed length. A value that does not fit the type is an error. The "
-          "exit status is 0 if one may be there, 1 if none is, and 2 after an "
-          "error.",
+      .about = "has FILE --column C [VALUE]... prints each value that may be "
+               "in the column, a tab, and the numbers of the row groups that "
+               "may have it, from 0. Values come as arguments, with -f, or on "
+               "standard input, and are written as the type of the column "
+               "requires: 2020-01-31, 2020-01-31 12:00:00.5, 1.50, a UUID, "
+               "hexadecimal digits for bytes of a fixed length. A value that "
+               "does not fit the type is an error. The exit status is 0 if one "
+               "may be there, 1 if none is, and 2 after an error.",
       .options = parquet_has_options,
       .reports = REPORTS({ "", parquet_found_fields, LINES }),
       .run = run_parquet_verb_has },
@@ -80,16 +77,14 @@ static const struct verb parquet_verbs[] = {
       .summary = "write the file again, with filters",
       .about =
           "add FILE -o OUT --column C... reads the columns and writes OUT, "
-          "which "
-          "is FILE with a filter for each of them in every row group. Data are "
-          "copied as they are, and in the footer only the positions of the "
-          "filters change. A filter is as small as --fpr allows; its size in "
-          "bytes is a power of two, at most 128 MiB. All types but BOOLEAN are "
-          "read, nested columns too; PLAIN, dictionary, DELTA and "
+          "which is FILE with a filter for each of them in every row group. "
+          "Data are copied as they are, and in the footer only the positions "
+          "of the filters change. A filter is as small as --fpr allows; its "
+          "size in bytes is a power of two, at most 128 MiB. All types but "
+          "BOOLEAN are read, nested columns too; PLAIN, dictionary, DELTA and "
           "BYTE_STREAM_SPLIT encodings; pages that are UNCOMPRESSED, SNAPPY, "
           "GZIP or ZSTD. Anything else is refused, and so is a FILE that "
-          "changes "
-          "meanwhile; then nothing is written.",
+          "changes meanwhile; then nothing is written.",
       .options = parquet_add_options,
       .reports = REPORTS({ "", parquet_adding_fields, ONE }),
       .run = run_parquet_verb_add },

@@ -92,17 +92,13 @@ static const struct verb passwords_verbs[] = {
       .about =
           "build -o FILE [LIST]... reads lists and writes a filter. A line is "
           "the SHA-1 hash in 40 hexadecimal digits, a colon and a count, or "
-          "the "
-          "hash alone; with --list ntlm it has 32 digits. Files may be "
+          "the hash alone; with --list ntlm it has 32 digits. Files may be "
           "compressed, and sorted or not. A folder stands for the files in it: "
           "those of a mirror of the range service, whose names are the first "
           "five digits. With --words lines are plain passwords. The rate is "
-          "0.1 "
-          "% unless something else is said. A line that is none of this is "
-          "named "
-          "with its file, and the exit status is 2, but the filter of all "
-          "others "
-          "is written; with --skip-bad such lines are only counted.",
+          "0.1 % unless something else is said. A line that is none of this is "
+          "named with its file, and the exit status is 2, but the filter of "
+          "all others is written; with --skip-bad such lines are only counted.",
       .options = passwords_build_options,
       .reports = REPORTS({ "", built_fields, ONE },
                          { "with --format", foreign_made_fields, ONE }),
@@ -138,10 +134,8 @@ static const struct verb passwords_verbs[] = {
           "counts; with the header Add-Padding: true there are lines with a "
           "count of 0 among them, so that every answer has about the same "
           "length. MIRROR is a folder of range files or one file that is "
-          "sorted "
-          "by hash; it may be replaced meanwhile file by file. Ends with "
-          "SIGINT "
-          "or SIGTERM.",
+          "sorted by hash; it may be replaced meanwhile file by file. Ends "
+          "with SIGINT or SIGTERM.",
       .options = passwords_serve_options,
       .reports = REPORTS({ "at the start", range_serving_fields, LINES },
                          { "at the end", range_served_fields, LINES }),

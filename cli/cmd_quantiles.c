@@ -525,8 +525,7 @@ static const struct opt quantiles_options[] = {
     SELECT_OPTIONS(quantiles_args.keys),
     THREADS_OPTION(quantiles_args.threads),
     FLAG("quiet", 0, quiet,
-         "print only the quantiles, and not of how many "
-         "values"),
+         "print only the quantiles, and not of how many values"),
     FLAG("json", 0, quantiles_args.json,
          "print {\"values\":N,\"min\":R,\"max\":R,\"quantiles\":[..]}, and "
          "with --by {\"values\":N,\"groups\":[..]}"),

@@ -152,24 +152,19 @@ static const struct verb redis_verbs[] = {
           "as it was loaded unless it has changed since. With --cluster, the "
           "shards of KEY go to the folder FILTER, as 0.bly, 1.bly and so on; "
           "load --cluster --shards N sends N such files to the shards of KEY, "
-          "of "
-          "the same cluster or another one.",
+          "of the same cluster or another one.",
       .options = redis_dump_options,
       .reports = REDIS_MOVED,
       .run = run_redis_dump },
     { .name = "has",
       .operands = "KEY [ITEM]...",
       .summary = "print the items that may be in a filter",
-      .about =
-          "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and add "
-          "for "
-          "a filter on a server, with the same exit status; --json only "
-          "counts, "
-          "as has -c --json does. Items "
-          "are sent in large batches. Items added before an error stay added. "
-          "Keys of BF.* and CF.* are asked and added to as well, on "
-          "RedisBloom's "
-          "and valkey-bloom's servers too.",
+      .about = "has KEY [ITEM]... and add KEY [ITEM]... are bloomery has and "
+               "add for a filter on a server, with the same exit status; "
+               "--json only counts, as has -c --json does. Items are sent in "
+               "large batches. Items added before an error stay added. Keys of "
+               "BF.* and CF.* are asked and added to as well, on RedisBloom's "
+               "and valkey-bloom's servers too.",
       .options = redis_has_options,
       .reports = REPORTS({ "", redis_asked_fields, ONE }),
       .run = run_redis_has },
@@ -201,11 +196,9 @@ static const struct verb redis_verbs[] = {
     { .name = "info",
       .operands = "KEY...",
       .summary = "what the server says of a filter",
-      .about =
-          "info KEY... prints what the server says of a filter, whichever "
-          "family "
-          "it is of (BLY, BF, CF, CMS, TOPK), and with --cluster the sums over "
-          "all shards of a name.",
+      .about = "info KEY... prints what the server says of a filter, whichever "
+               "family it is of (BLY, BF, CF, CMS, TOPK), and with --cluster "
+               "the sums over all shards of a name.",
       .options = redis_info_options,
       .reports = REPORTS({ "", redis_info_fields, LINES }),
       .run = run_redis_info },

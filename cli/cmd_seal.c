@@ -71,14 +71,10 @@ static const struct verb seal_verbs[] = {
       .operands = "-K KEY ARCHIVE FILE...",
       .summary = "encrypt files, and index their words",
       .about = "add -K KEY ARCHIVE FILE... encrypts files, and all files of "
-               "folders, "
-               "into the folder ARCHIVE, which is made if it is not there, and "
-               "adds a "
-               "filter of the words of each to its index. A word is a run of "
-               "letters "
-               "and digits of UTF-8, and its case does not matter. If one file "
-               "fails, "
-               "none is added.",
+               "folders, into the folder ARCHIVE, which is made if it is not "
+               "there, and adds a filter of the words of each to its index. A "
+               "word is a run of letters and digits of UTF-8, and its case "
+               "does not matter. If one file fails, none is added.",
       .options = seal_add_options,
       .reports = REPORTS({ "", sealed_fields, ONE }),
       .run = run_seal_add },
@@ -91,13 +87,10 @@ static const struct verb seal_verbs[] = {
     { .name = "search",
       .operands = "ARCHIVE TRAPDOOR...",
       .summary = "which documents have these words? needs no key",
-      .about =
-          "search ARCHIVE TRAPDOOR... needs no key. It prints the ids of the "
-          "documents that have all these words, and a few that do not (--fpr "
-          "of "
-          "add). The exit status is 0 if there are some, 1 if there are none, "
-          "2 "
-          "after an error.",
+      .about = "search ARCHIVE TRAPDOOR... needs no key. It prints the ids of "
+               "the documents that have all these words, and a few that do not "
+               "(--fpr of add). The exit status is 0 if there are some, 1 if "
+               "there are none, 2 after an error.",
       .options = seal_search_options,
       .reports = REPORTS({ "", searched_fields, ONE }),
       .run = run_seal_search },
@@ -106,15 +99,12 @@ static const struct verb seal_verbs[] = {
       .summary = "decrypt documents",
       .about =
           "open -K KEY ARCHIVE [ID]... decrypts documents, whose ids may come "
-          "on "
-          "standard input, to standard output or with -o to a folder. With "
+          "on standard input, to standard output or with -o to a folder. With "
           "--word it leaves out those that do not have the word after all. A "
           "document that was changed or cut off is refused. With -o, the "
-          "newest "
-          "of several documents of one name is written, files that are there "
-          "already stay as they are (the exit status is then 2), and nothing "
-          "is "
-          "written outside the folder.",
+          "newest of several documents of one name is written, files that are "
+          "there already stay as they are (the exit status is then 2), and "
+          "nothing is written outside the folder.",
       .options = seal_open_options,
       .reports = REPORTS({ "with --names or -o", opened_fields, LINES }),
       .run = run_seal_open },

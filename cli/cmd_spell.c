@@ -61,17 +61,13 @@ static const struct verb spell_verbs[] = {
     { .name = "build",
       .operands = "-o FILE [LIST]...",
       .summary = "make a filter from lists and dictionaries",
-      .about =
-          "build -o FILE [LIST]... reads lists of words in UTF-8, one per "
-          "line, "
-          "and dictionaries of hunspell: files named .dic, with the .aff "
-          "beside "
-          "them. All forms that the affixes give are in the filter; the parts "
-          "of "
-          "compounds too, so that check can divide them. Without options it is "
-          "wrong about one misspelling in a thousand, or one form in 100,000 "
-          "where compounds are divided. An .aff whose forms do not end is "
-          "refused.",
+      .about = "build -o FILE [LIST]... reads lists of words in UTF-8, one per "
+               "line, and dictionaries of hunspell: files named .dic, with the "
+               ".aff beside them. All forms that the affixes give are in the "
+               "filter; the parts of compounds too, so that check can divide "
+               "them. Without options it is wrong about one misspelling in a "
+               "thousand, or one form in 100,000 where compounds are divided. "
+               "An .aff whose forms do not end is refused.",
       .options = spell_build_options,
       .reports = REPORTS({ "", spell_built_fields, ONE }),
       .run = run_spell_build },

@@ -144,8 +144,7 @@ static const struct verb sync_verbs[] = {
           "command of --pipe. Lines are put behind the others, files appear "
           "under their names when they are whole, and the exit status is 0, or "
           "2 after an error or when a file could not be brought. A sync that "
-          "was "
-          "cut off goes on where it was when it is run again.",
+          "was cut off goes on where it was when it is run again.",
       .options = sync_pull_options,
       .reports = SYNC_REPORTS,
       .run = run_sync_pull },
@@ -165,11 +164,10 @@ static const struct verb sync_verbs[] = {
       .operands = "FILE",
       .summary = "let others pull, and push with --write",
       .about = "serve PATH answers others over TCP, or with --stdio on "
-               "standard input "
-               "and output. With --key-file FILE, whoever lacks the same "
-               "secret learns nothing and changes nothing; without it, all is "
-               "readable on the way, and anybody may connect: beyond one's own "
-               "machine, use --key-file or --rsh ssh.",
+               "standard input and output. With --key-file FILE, whoever lacks "
+               "the same secret learns nothing and changes nothing; without "
+               "it, all is readable on the way, and anybody may connect: "
+               "beyond one's own machine, use --key-file or --rsh ssh.",
       .options = sync_serve_options,
       .reports = REPORTS({ "", sync_serve_fields, ONE }),
       .run = run_sync_serve },

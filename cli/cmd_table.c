@@ -102,28 +102,22 @@ static const struct verb table_verbs[] = {
       .summary = "make a table of lines of keys and values",
       .about =
           "build makes a table of lines KEY, a tab, VALUE; a line without a "
-          "tab "
-          "says that the key is deleted. Of equal keys the last one counts. "
-          "With "
-          "-o DIR/ the table becomes the newest of that folder: 00000001.blt, "
-          "00000002.blt and so on. A table is there in whole or not at all, "
-          "even after a power cut, and two processes may add tables at once. "
-          "The "
-          "input is sorted in memory.",
+          "tab says that the key is deleted. Of equal keys the last one "
+          "counts. With -o DIR/ the table becomes the newest of that folder: "
+          "00000001.blt, 00000002.blt and so on. A table is there in whole or "
+          "not at all, even after a power cut, and two processes may add "
+          "tables at once. The input is sorted in memory.",
       .options = table_build_options,
       .reports = TABLE_ROWS,
       .run = run_table_build },
     { .name = "get",
       .operands = "DIR [KEY]...",
       .summary = "print the values of keys",
-      .about =
-          "get DIR KEY... prints KEY, a tab, VALUE for each key that has a "
-          "value, from a folder or a single table. The exit status is 0 if any "
-          "had, 1 if none, 2 after an error; a damaged block is an error, "
-          "never "
-          "\"absent\". With --json, all keys are told, each with the tables "
-          "that "
-          "were considered for it.",
+      .about = "get DIR KEY... prints KEY, a tab, VALUE for each key that has "
+               "a value, from a folder or a single table. The exit status is 0 "
+               "if any had, 1 if none, 2 after an error; a damaged block is an "
+               "error, never \"absent\". With --json, all keys are told, each "
+               "with the tables that were considered for it.",
       .options = table_get_options,
       .reports = REPORTS({ "", table_answer_fields, LINES }),
       .run = run_table_get },
@@ -155,10 +149,8 @@ static const struct verb table_verbs[] = {
       .operands = "DIR...",
       .summary = "what tables are, without reading their blocks",
       .about = "stat says what tables are, without reading their blocks. "
-               "verify reads "
-               "everything: checksums, the order of keys, counts, and that the "
-               "filter "
-               "knows each key.",
+               "verify reads everything: checksums, the order of keys, counts, "
+               "and that the filter knows each key.",
       .options = table_stat_options,
       .reports = TABLE_ROWS,
       .run = run_table_stat },

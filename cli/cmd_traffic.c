@@ -289,9 +289,9 @@ static const struct verb traffic_verbs[] = {
     { .name = "gen",
       .operands = "-o FILE",
       .summary = "a capture whose flows are known",
-      .about = "gen -o FILE writes a capture of TCP packets of 1000 bytes "
-               "whose flows "
-               "are known: flow i comes from the address 10.0.0.0 + i.",
+      .about =
+          "gen -o FILE writes a capture of TCP packets of 1000 bytes whose "
+          "flows are known: flow i comes from the address 10.0.0.0 + i.",
       .options = traffic_gen_options,
       .run = run_traffic_gen },
     { .name = "count",
@@ -300,9 +300,8 @@ static const struct verb traffic_verbs[] = {
       .about =
           "count CAPTURE prints every flow with its packets and bytes as a "
           "sketch has counted them, and states the error. With --keys it "
-          "prints "
-          "the flows of a list; one pass is enough for these with countmin, so "
-          "that packets may come from a pipe or an interface.",
+          "prints the flows of a list; one pass is enough for these with "
+          "countmin, so that packets may come from a pipe or an interface.",
       .options = traffic_count_options,
       .reports = REPORTS({ "each flow", count_fields, LINES },
                          { "at the end", count_sum_fields, ONE }),
@@ -313,12 +312,11 @@ static const struct verb traffic_verbs[] = {
       .about =
           "block -o LIST.bly LIST... makes a filter of addresses, prefixes and "
           "ranges: plain lists, ipset save, nft list ruleset; --into adds to "
-          "it. "
-          "block LIST.bly CAPTURE says what it would have stopped: status 0 if "
-          "anything, 1 if nothing. With --exact it says whom by mistake. block "
-          "--xdp INTERFACE LIST.bly drops packets from listed sources in the "
-          "kernel, until --detach; to run it again with another list exchanges "
-          "the two between one packet and the next.",
+          "it. block LIST.bly CAPTURE says what it would have stopped: status "
+          "0 if anything, 1 if nothing. With --exact it says whom by mistake. "
+          "block --xdp INTERFACE LIST.bly drops packets from listed sources in "
+          "the kernel, until --detach; to run it again with another list "
+          "exchanges the two between one packet and the next.",
       .options = traffic_block_options,
       .reports = REPORTS({ "-o or --into", block_made_fields, ONE },
                          { "LIST CAPTURE", block_sum_fields, ONE },
@@ -327,19 +325,15 @@ static const struct verb traffic_verbs[] = {
     { .name = "scan",
       .operands = "[FILE]...",
       .summary = "look for many strings at once",
-      .about =
-          "scan FILE... looks for many strings at once, in files and in what "
-          "the "
-          "packets of captures carry; TCP is put in order first. Filters let "
-          "pass what may be one of the strings, and that is compared: matches "
-          "are exact, and the exit status is 1 if there are none, and 2 if "
-          "some "
-          "may have been missed: what has no place in its stream, since it "
-          "came "
-          "late, far from it, or in another version, is looked at segment by "
-          "segment. Of Snort's rules each content is looked for by itself, "
-          "with "
-          "nocase, offset and depth; whatever else they ask is not.",
+      .about = "scan FILE... looks for many strings at once, in files and in "
+               "what the packets of captures carry; TCP is put in order first. "
+               "Filters let pass what may be one of the strings, and that is "
+               "compared: matches are exact, and the exit status is 1 if there "
+               "are none, and 2 if some may have been missed: what has no "
+               "place in its stream, since it came late, far from it, or in "
+               "another version, is looked at segment by segment. Of Snort's "
+               "rules each content is looked for by itself, with nocase, "
+               "offset and depth; whatever else they ask is not.",
       .options = traffic_scan_options,
       .reports = REPORTS({ "each match", scan_row_fields, LINES },
                          { "at the end", scan_fields, ONE }),
@@ -347,16 +341,13 @@ static const struct verb traffic_verbs[] = {
     { .name = "digest",
       .operands = "[CAPTURE] -o FILE",
       .summary = "keep filters of the packets that passed",
-      .about =
-          "digest CAPTURE -o FILE keeps filters of the packets that passed, a "
-          "table for each slice of time, in at most 0.5 % of their bytes, "
-          "without those that the router changes; trace asks the tables of "
-          "routers, neighbour by neighbour, which way a packet took. The way "
-          "is "
-          "always among what it prints. Packets that a router changes (--nat, "
-          "--mtu, and the ends of tunnels with --inner) are followed through "
-          "its "
-          "side table.",
+      .about = "digest CAPTURE -o FILE keeps filters of the packets that "
+               "passed, a table for each slice of time, in at most 0.5 % of "
+               "their bytes, without those that the router changes; trace asks "
+               "the tables of routers, neighbour by neighbour, which way a "
+               "packet took. The way is always among what it prints. Packets "
+               "that a router changes (--nat, --mtu, and the ends of tunnels "
+               "with --inner) are followed through its side table.",
       .options = traffic_digest_options,
       .reports = REPORTS({ "", digest_fields, ONE }),
       .run = run_traffic_digest },
@@ -372,12 +363,10 @@ static const struct verb traffic_verbs[] = {
       .summary = "hold back who does not yield",
       .about =
           "queue simulates a link with sources that yield and one that does "
-          "not, "
-          "behind drop-tail and behind Stochastic Fair Blue; with a CAPTURE it "
-          "says what the latter would have dropped of it. With --tun and --out "
-          "it is a queue: what the kernel routes into the device waits here "
-          "for "
-          "the interface, until a signal ends it.",
+          "not, behind drop-tail and behind Stochastic Fair Blue; with a "
+          "CAPTURE it says what the latter would have dropped of it. With "
+          "--tun and --out it is a queue: what the kernel routes into the "
+          "device waits here for the interface, until a signal ends it.",
       .options = traffic_queue_options,
       .reports = REPORTS({ "each kind of queue", queue_row_fields, LINES },
                          { "a capture, or a device", queue_fields, ONE }),

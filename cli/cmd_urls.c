@@ -115,8 +115,7 @@ static const struct verb urls_verbs[] = {
           "the others, and the exit status is 2 unless --skip-bad is given. "
           "Exceptions are written to a file beside FILE, which belongs to it. "
           "A filter is of kind ribbon for one false positive in a million "
-          "unless "
-          "options say otherwise, and is an ordinary .bly file.",
+          "unless options say otherwise, and is an ordinary .bly file.",
       .options = urls_build_options,
       .reports = REPORTS({ "", urls_built_fields, ONE }),
       .run = run_urls_verb_build },
@@ -126,15 +125,11 @@ static const struct verb urls_verbs[] = {
       .about =
           "has LIST [URL]... prints the URLs or names that are listed, from "
           "arguments, files or standard input; whole lines, if the URL is a "
-          "part "
-          "of them. A URL is listed if one of its expressions is (host and up "
-          "to "
-          "four suffixes, times path and prefixes of it), a name if it or a "
-          "name "
-          "above it is, and none of them is an exception. The list may be "
-          "wrong "
-          "about what is not listed: --full confirms. The exit status is 0 if "
-          "one was printed, 1 if none, 2 after an error.",
+          "part of them. A URL is listed if one of its expressions is (host "
+          "and up to four suffixes, times path and prefixes of it), a name if "
+          "it or a name above it is, and none of them is an exception. The "
+          "list may be wrong about what is not listed: --full confirms. The "
+          "exit status is 0 if one was printed, 1 if none, 2 after an error.",
       .options = urls_has_options,
       .reports = REPORTS({ "", urls_asked_fields, LINES },
                          { "with --count", urls_total_fields, ONE }),
@@ -159,12 +154,10 @@ static const struct verb urls_verbs[] = {
     { .name = "helper",
       .operands = "FILTER",
       .summary = "answer Squid, as an external ACL helper",
-      .about =
-          "helper LIST answers Squid as an external ACL helper, for %URI, or "
-          "for %DST with a list of domains: OK if it is listed, ERR if not. "
-          "The "
-          "list may be replaced while it runs; a new one is used once it is "
-          "verified.",
+      .about = "helper LIST answers Squid as an external ACL helper, for %URI, "
+               "or for %DST with a list of domains: OK if it is listed, ERR if "
+               "not. The list may be replaced while it runs; a new one is used "
+               "once it is verified.",
       .options = urls_helper_options,
       .run = run_urls_verb_helper },
     { 0 },
