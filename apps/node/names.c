@@ -69,14 +69,6 @@ struct names_epoch *names_now(const struct names *m)
     return m->npast ? m->past[m->npast - 1] : NULL;
 }
 
-struct names_epoch *names_at(const struct names *m, uint64_t epoch)
-{
-    for (unsigned i = m->npast; i-- > 0;)
-        if (m->past[i]->roster.epoch == epoch)
-            return m->past[i];
-    return NULL;
-}
-
 bool names_ready_at(const struct names_epoch *e, uint64_t id)
 {
     bool ready = e->ready;

@@ -198,7 +198,6 @@ bool names_roster(struct names *m, struct roster *out);
 
 /* With the lock held. */
 struct names_epoch *names_now(const struct names *m);
-struct names_epoch *names_at(const struct names *m, uint64_t epoch);
 bool names_ready_at(const struct names_epoch *e, uint64_t id);
 bool names_save(struct names *m);
 /* Adopt the roster that follows the present one. */

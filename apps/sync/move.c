@@ -141,7 +141,8 @@ bool client_lines(struct sync_client *c, uint64_t *elements, size_t n)
     return ok;
 }
 
-static bool give_lines(struct sync_client *c)
+/* Send what waits in the question, if anything does. */
+static bool flush_put(struct sync_client *c)
 {
     struct reading r;
     if (c->question.len <= 1)
@@ -170,7 +171,7 @@ static bool give_line(void *ctx, uint64_t element, bly_bytes line)
     if (line.len > SYNC_ROOM - 128)
         return client_fail(c, "a line of %zu bytes is too long to be sent",
                            line.len);
-    if (c->question.len + line.len > SYNC_ROOM - 64 && !give_lines(c))
+    if (c->question.len + line.len > SYNC_ROOM - 64 && !flush_put(c))
         return false;
     return (varint_put(&c->question, line.len) &&
             block_put(&c->question, line.ptr, line.len)) ||
@@ -255,7 +256,7 @@ static bool move_lines(struct sync_client *c)
         ok = list_lines(c->set, c->mine, c->nmine, give_line, c) ||
              client_fail(c, "%s", c->set->why);
         if (ok && c->give && !c->dry_run)
-            ok = give_lines(c) && say_keep(c);
+            ok = flush_put(c) && say_keep(c);
     }
     free(l.seen);
     block_free(&l.taken);
@@ -499,18 +500,6 @@ static void not_given(struct sync_client *c, const char *path)
          c->set->path, path);
 }
 
-/* What waits in the question, if anything does. */
-static bool flush_short(struct sync_client *c)
-{
-    struct reading r;
-    if (c->question.len <= 1)
-        return true;
-    if (!client_ask(c, &r))
-        return false;
-    client_begin(c, SYNC_PUT);
-    return true;
-}
-
 static bool give_short(struct sync_client *c, const struct sync_file *which,
                        struct block *buf)
 {
@@ -521,7 +510,7 @@ static bool give_short(struct sync_client *c, const struct sync_file *which,
         return true;
     }
     if (c->question.len + buf->len + strlen(path) > SYNC_ROOM - 128 &&
-        !flush_short(c))
+        !flush_put(c))
         return false;
     if (!record_put(&c->question, &f, path, c->changed) ||
         (buf->len && !block_put(&c->question, buf->at, buf->len)))
@@ -571,7 +560,7 @@ static bool give_long(struct sync_client *c, const struct sync_file *which)
     struct chunks chunks = { 0 };
     struct block ranges = { 0 }, all = { 0 };
     struct reading r;
-    if (!flush_short(c))
+    if (!flush_put(c))
         return false;
     const bool object = c->set->form == SYNC_OBJECTS;
     const int fd = folder_open(c->set, path);
@@ -610,7 +599,7 @@ static bool give_files(struct sync_client *c, const size_t *which, size_t n)
         ok = f->size <= STORE_WHOLE ? give_short(c, f, &buf) : give_long(c, f);
     }
     block_free(&buf);
-    return ok && flush_short(c) && say_keep(c);
+    return ok && flush_put(c) && say_keep(c);
 }
 
 /* ----------------------------------------------------------------- deciding */

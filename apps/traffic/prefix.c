@@ -81,11 +81,6 @@ void prefix_set_sort(struct prefix_set *s)
     s->sorted = true;
 }
 
-bool prefix_set_has(const struct prefix_set *s, const struct prefix *p)
-{
-    return s->n && bsearch(p, s->at, s->n, sizeof *p, prefix_order) != NULL;
-}
-
 const struct prefix *prefix_set_match(const struct prefix_set *s,
                                       uint8_t version,
                                       const unsigned char *address)

@@ -86,7 +86,6 @@ bool prefix_set_take(void *set, const struct prefix *p);
 
 /* Sort, and keep each once. Before anything is asked. */
 void prefix_set_sort(struct prefix_set *s);
-bool prefix_set_has(const struct prefix_set *s, const struct prefix *p);
 /* The longest prefix of an address that is in the set; NULL: none. */
 const struct prefix *prefix_set_match(const struct prefix_set *s,
                                       uint8_t version,

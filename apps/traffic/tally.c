@@ -11,16 +11,6 @@
 static const char *const tally_names[] = { "countmin", "spectral",
                                            "spacecode" };
 
-bool tally_choose(const char *text, enum tally_kind *out)
-{
-    for (size_t i = 0; i < sizeof tally_names / sizeof tally_names[0]; i++)
-        if (strcmp(text, tally_names[i]) == 0) {
-            *out = (enum tally_kind)i;
-            return true;
-        }
-    return false;
-}
-
 const char *tally_name(enum tally_kind kind)
 {
     return tally_names[kind];

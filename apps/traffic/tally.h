@@ -40,8 +40,6 @@ struct tally {
     size_t n; /* packets that wait */
 };
 
-/* "countmin", "spectral", "spacecode"; false for anything else. */
-bool tally_choose(const char *text, enum tally_kind *out);
 const char *tally_name(enum tally_kind kind);
 
 bly_status tally_new(const struct tally_spec *spec, struct tally *t);
