@@ -16,9 +16,9 @@
  *     bench_plot.c      curves over the number of keys
  *
  * A contender is a kind or a peer; a cell is a contender at a number of keys. A
- * round measures every cell once, so that whatever else the machine does hits
- * all alike. A figure is the median over the rounds, of nanoseconds, and of
- * multiples of the F that was measured in the same round.
+ * round measures every cell once, so that whatever else the machine does
+ * affects all of them equally. A figure is the median over the rounds, of
+ * nanoseconds, and of multiples of the F that was measured in the same round.
  */
 #ifndef BLY_BENCH_H
 #define BLY_BENCH_H
@@ -97,7 +97,7 @@ struct bench_cell {
     uint64_t bytes;             /* likewise */
     uint64_t needs;             /* memory that measuring takes */
     uint32_t layers;            /* 1 at least */
-    double seconds;             /* that a round may take: an estimate */
+    double seconds;             /* estimate of what a round takes */
     uint64_t nasked, nhit;      /* absent keys, and those said to be there */
     uint64_t npresent, nmissed; /* present keys, and those said not to be */
     unsigned nrounds;

@@ -1,9 +1,9 @@
 /*
  * bench_kinds.c - contenders of the bench: every kind of the table
  *
- * Keys are integers, and hashing them is part of the time. What the library
- * has no call with integers for (removing, counting) gets its hashes in pieces
- * that stay in the first-level cache.
+ * Keys are integers, and hashing them is part of the time. Operations for which
+ * the library has no call with integers (removing, counting) get hashes, in
+ * pieces that stay in the first-level cache.
  */
 #define _GNU_SOURCE
 #include <string.h>

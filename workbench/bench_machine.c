@@ -1,7 +1,7 @@
 /*
  * bench_machine.c - what the bench runs on, and how much memory is left
  *
- * Everything is read from where Linux tells it; what cannot be read is left
+ * Everything is read from where Linux reports it; what cannot be read is left
  * out, and nothing depends on it.
  */
 #define _GNU_SOURCE

@@ -1,11 +1,10 @@
 /*
  * bench_run.c - which cells of a bench are measured, how often, and in turns
  *
- * How long a cell takes is told by a trial with few keys. Without a number of
- * rounds there are as many as the time allows, and three at least, the fewest
- * that have a median: the cells that take longest are left out until three
- * rounds of the others fit, and one that memory has no room for is left out in
- * any case.
+ * How long a cell takes is told by a trial with few keys. Unless their number
+ * is given, there are as many rounds as the time allows, but at least three,
+ * the fewest that have a median: the slowest cells are left out until three
+ * rounds of the others fit, and so is every cell that does not fit into memory.
  */
 #include <math.h>
 #include <stdlib.h>

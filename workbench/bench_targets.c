@@ -2,9 +2,9 @@
  * bench_targets.c - what the figures are held to
  *
  * Multiples of F at the footprint of the filter, on 2 MiB pages, one thread,
- * hash included, for a rate of 1 %. They come from trials: what the tricks that
- * docs/performance.md lists were worth when each kind was tried with them.
- * Nothing fails because one is missed: it is marked.
+ * hash included, for a rate of 1 %. They come from trials: what the tricks in
+ * docs/performance.md were worth when each kind was tried with them. Nothing
+ * fails when a target is missed; it is marked.
  */
 #include <math.h>
 #include <string.h>

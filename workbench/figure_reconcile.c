@@ -1,5 +1,5 @@
 /*
- * figure_reconcile.c - what it costs to find out in what two sets differ
+ * figure_reconcile.c - what it costs to find out how two sets differ
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +56,8 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* How many runs were content with what plan --sync says: 95 and 99 of 100, or
- * more, since whole symbols are rounded up. */
+/* For how many runs the symbols that plan --sync states were enough: 95 and 99
+ * of 100, or more, since it rounds up to whole symbols. */
 static void judge_plan(struct figure_run *run, struct figure_series *kept[2],
                        unsigned d, const double *took, unsigned runs)
 {

@@ -1,5 +1,5 @@
 /*
- * figure_sent.c - filters that are sent, and filters that are built at once
+ * figure_sent.c - filters that are sent, and filters that are built in one go
  */
 #include <math.h>
 

@@ -25,7 +25,7 @@ static size_t world_router(struct spie_world *w)
 {
     char name[32];
     snprintf(name, sizeof name, "r%zu", w->net.nnames);
-    /* Names are new each time, so that nobody has to look for them. */
+    /* Names are new each time, so none has to be looked up. */
     return spie_net_router(&w->net, name, true);
 }
 

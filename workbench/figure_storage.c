@@ -1,5 +1,5 @@
 /*
- * figure_storage.c - what filters spare in storage and in joins
+ * figure_storage.c - what filters save in storage and in joins
  *
  * The tables are those of `bloomery table`, made and asked in memory, and what
  * is counted are blocks that a lookup reads.

@@ -2,16 +2,16 @@
  * plan_sync.c - how many symbols and bytes it takes to compare two sets
  *
  * There is no formula for the percentiles: decoding starts with one cell that
- * has a single element, and where few elements differ, luck decides. The table
+ * holds a single element, and if few elements differ, luck decides. The table
  * is measured, with elements chosen at random, one symbol at a time up to 150
  * differences, in steps of 0.2 % to 5,000 and of 0.05 % from there on: 20,000
- * runs at the top, 2,000 from 1,000 to 10,000 differences, 1,000 at 30,000
- * and at 100,000. At a million there were 60, and what 99 of 100 need is what
- * the worst of these did; it is also what follows from the row before, since
- * percentiles come nearer to the mean as the root of the number of
- * differences. Between rows, values are interpolated by the logarithm of that
- * number. A percentile is rounded up to a whole symbol. The figure
- * symbols-per-difference holds them against other runs.
+ * runs at the top, 2,000 from 1,000 to 10,000 differences, 1,000 at 30,000 and
+ * at 100,000. At a million there were 60, and what 99 of 100 need is what the
+ * worst of these did; it is also what follows from the row before, since
+ * percentiles come nearer to the mean as the root of the number of differences.
+ * Between rows, values are interpolated by the logarithm of that number. A
+ * percentile is rounded up to a whole symbol. The figure symbols-per-difference
+ * holds them against other runs.
  */
 #include "workbench/plan_sync.h"
 

@@ -20,8 +20,8 @@
  * The same struct gives the same bytes, whatever the locale. All strings are
  * UTF-8, borrowed for the call, and escaped; NULL is an empty string.
  *
- * Nobody tells more than eight curves apart: where there are more, or where
- * series name panels, the picture becomes several, one below the other, with
+ * Nobody can tell more than eight curves apart: if there are more, or if series
+ * name panels, the picture is divided into several, one below the other, with
  * the same axes. Dashed is what a formula says, never anything else, and a
  * picture with dashes says so.
  */

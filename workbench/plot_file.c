@@ -1,8 +1,8 @@
 /*
  * plot_file.c - a picture into a file
  *
- * The library replaces files (bly_draft_new()): whoever looks sees the old
- * picture or the new one.
+ * The library replaces files (bly_draft_new()), so that a reader sees either
+ * the old picture or the new one.
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>

@@ -1,10 +1,10 @@
 /*
  * duck_agg.c - the aggregates
  *
- * A state of DuckDB's is a pointer to what is made of its rows. Each
- * thread has states of its own, which are combined in the end, in any order;
- * a window may combine one state with many others, so that none is changed by
- * being combined with another.
+ * A state of DuckDB's is a pointer to what is made of its rows. Each thread has
+ * states of its own, which are combined at the end, in any order; a window may
+ * combine one state with many others, so combining two must not change the
+ * source.
  *
  * bly_agg() keeps the hashes of all rows, 8 bytes each, and makes the filter in
  * the end: it is the same for any number of threads.

@@ -1,8 +1,9 @@
 /*
  * duck_held.c - filters in use: values and files
  *
- * A value comes with each 2,000 rows anew, in any thread; the last few are kept
- * loaded and known again by their headers. Files are mapped once per database.
+ * A value arrives anew with every 2,000 rows, in any thread; the last few stay
+ * loaded and are recognised by their headers. Files are mapped once per
+ * database.
  *
  * Whether a path may be opened is DuckDB's to say (enable_external_access,
  * allowed_directories): its own file system is asked to open it first, in the

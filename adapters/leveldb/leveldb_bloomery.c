@@ -10,8 +10,9 @@
  *     1                a .bly file, of any kind
  *     anything else    nothing is known: maybe
  *
- * There is no way to fail. What cannot be built or read says maybe, and never
- * is an empty string, by which LevelDB understands a filter without keys.
+ * There is no way to report a failure. A filter that cannot be built or read
+ * says maybe, and is never an empty string, which LevelDB takes for a filter
+ * without keys.
  */
 #include "adapters/leveldb/bloomery_leveldb.h"
 

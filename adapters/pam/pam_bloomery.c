@@ -10,12 +10,13 @@
  * (`bloomery passwords build` notes it there), and asks the filter, which is
  * mapped: of one of a gigabyte a few pages are read.
  *
- * The filter decides what the passwords of a machine are, so it must be a file
- * that only root, or whoever runs this, can change. What cannot be used,
- * because it is missing, damaged or open to others, is told to the log; whether
- * passwords can be changed meanwhile is the administrator's choice (fail=).
+ * The filter decides which passwords a machine accepts, so it must be a file
+ * that only root, or the user who runs this, can change. A filter that cannot
+ * be used, because it is missing, damaged or writable by others, is reported in
+ * the log; whether passwords can be changed meanwhile is the administrator's
+ * choice (fail=).
  *
- * Nothing of a password goes to the log or to a message, with debug neither.
+ * No part of a password goes to the log or into a message, not even with debug.
  */
 #define _GNU_SOURCE /* explicit_bzero() */
 #include <errno.h>
@@ -55,8 +56,8 @@ static bool option_is(const char *word, const char *name, const char **value)
     return true;
 }
 
-/* False, with the reason logged: a line that nobody can have meant refuses
- * every change, as fail=closed does, rather than none. */
+/* False, with the reason logged: a line that makes no sense refuses every
+ * change, as fail=closed does, rather than none. */
 static bool options_read(pam_handle_t *pamh, int argc, const char **argv,
                          struct pam_args *out)
 {

@@ -10,9 +10,10 @@
  * A file that is asked is mapped once per backend. It is looked at again when
  * a statement begins, so that a new file in its place is seen by the next one.
  *
- * Whoever cuts a mapped file off, instead of replacing it, has the kernel send
- * SIGBUS to its readers, which would bring the whole server down. So that is
- * caught while a file is asked, and nothing but reading is jumped over.
+ * If somebody truncates a mapped file instead of replacing it, the kernel sends
+ * SIGBUS to its readers, which would bring the whole server down. So the signal
+ * is caught while a file is asked, and the jump out of it skips nothing but
+ * reading.
  */
 #include "adapters/postgresql/pg_bloomery.h"
 

@@ -4,7 +4,7 @@
  *
  * A filter is made by RedisBloom's rules, and by valkey-bloom's where an option
  * that only valkey-bloom has is given; it keeps these rules for life. Three
- * things differ from both peers: commands that change nothing are not
+ * things differ from both systems: commands that change nothing are not
  * replicated, and replicas get the exact parameters of a new filter; COPY,
  * digests and events work for filters of either kind; and the items of a
  * command are all hashed, then prefetched, then touched. The filters themselves

@@ -1,10 +1,10 @@
 /*
  * arrays.c - keys from buffers and from columns of Arrow
  *
- * Integers of 64 bits are taken where they are; narrower ones are widened in
- * pieces. Text and bytes of a column become runs of pointers. The exporter
- * promises that a column has as many bytes as its offsets say, which nobody
- * else can know; that the offsets do not go backwards is looked at.
+ * Integers of 64 bits are used in place; narrower ones are widened in pieces.
+ * Text and bytes of a column become runs of pointers. The exporter promises
+ * that a column has as many bytes as its offsets say, since nobody else can
+ * know; that the offsets never go backwards is checked.
  *
  * An array that someone else writes to during the call gives answers about what
  * was read: every number is read once.

@@ -68,7 +68,7 @@ static void filter_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* Another filter in the place of the one there is. */
+/* Replace the filter by another one. */
 static void filter_replace(py_filter *self, bly_filter *f)
 {
     struct gate_pass pass = gate_enter(&self->gate, true);

@@ -6,11 +6,11 @@
  * A pass through the gate is long or short.
  *
  * - A long pass takes the gate's lock, and gives the interpreter's back before
- *   it waits. While it lasts it is counted, and the count changes only when the
- *   interpreter's lock is held.
- * - A short pass (one key) keeps the interpreter's lock. So it can look at the
- *   counts: if nobody is in its way, nobody can come before it is over, and it
- *   takes no lock at all. That makes `key in filter` as cheap as it was.
+ * it waits. While it lasts it is counted, and the count changes only when the
+ * interpreter's lock is held. - A short pass (one key) keeps the interpreter's
+ * lock. So it can look at the counts: if nobody is in its way, nobody can come
+ * before it is over, and it takes no lock at all. So `key in filter` is as
+ * cheap as without a gate.
  *
  * Nobody waits for the gate with the interpreter's lock in hand, so the two
  * locks cannot wait for each other. In a free-threaded interpreter counts mean

@@ -59,7 +59,7 @@ PyObject *py_prediction(const bly_prediction *p);
 PyObject *py_kind(const bly_kind_info *kind);
 PyObject *py_likeness(const bly_likeness *c);
 
-/* All that is told of a filter, copied: no Python code runs in a pass. */
+/* A copy of all facts of a filter, because no Python code may run in a pass. */
 #define PY_PAIRS 1024
 struct py_told {
     bly_stats stats;

@@ -11,11 +11,11 @@
  *                                                 v  documents are new
  *                                    what all neighbours know of it
  *
- * A summary that is old or says maybe by chance makes a false hit, a question
- * in vain; one that is old makes a false miss, a fetch that was not necessary.
- * Both only cost time. What a neighbour hands out it does not take for asked,
- * so caches are the same whichever scheme is used, and all schemes are
- * replayed side by side.
+ * A summary that is old, or that says maybe by chance, causes a false hit,
+ * which is a question in vain; an old one also causes false misses, which are
+ * needless fetches. Both only cost time. A neighbour does not count what it
+ * hands out as a request, so caches are the same whichever scheme is used, and
+ * all schemes are replayed side by side.
  *
  * L. Fan, P. Cao, J. Almeida, A. Broder, "Summary Cache: A Scalable Wide-Area
  * Web Cache Sharing Protocol", IEEE/ACM Transactions on Networking 8(3), 2000.

@@ -7,8 +7,8 @@
  * used up. With marks, every interface of the circle finds its own mark in the
  * second round.
  *
- * Packets on good ways may be dropped for nothing, since their marks add up to
- * that of an interface by chance.
+ * Packets on good paths may be dropped by mistake, when their marks happen to
+ * add up to that of an interface.
  */
 #include <math.h>
 #include <stdlib.h>

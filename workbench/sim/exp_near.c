@@ -5,7 +5,7 @@
  * and what others told it, one hop further away. A question goes to the link
  * with the least level that may have the key, carries the links that it went
  * over and uses none of them twice. At a dead end it goes one step back, once;
- * then it gives up, and a sure way to find things (a Chord ring, see
+ * then it gives up, and a method that always finds things (a Chord ring, see
  * docs/ring.md) takes over (after Rhea and Kubiatowicz, 2002).
  */
 #include <math.h>

@@ -6,7 +6,7 @@
  * other squares beside its own, and who is in its smallest square: a few
  * filters instead of a place for each name. To find a name it takes the
  * smallest square that may have it and sends the packet towards its middle,
- * from neighbour to neighbour; whoever is first inside does the same with the
+ * from neighbour to neighbour; the first node inside does the same with the
  * squares in there. If nothing matches inside, the filter was wrong: the packet
  * goes on with the next candidate of those who sent it (after Hsiao, 2002).
  *

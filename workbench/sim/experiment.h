@@ -3,7 +3,7 @@
  *
  * An experiment runs the code of the routers and nodes on a graph, in one
  * process, and says how often it worked, over how many hops, for how many
- * messages and bytes. All that is random comes from the seed.
+ * messages and bytes. Everything random comes from the seed.
  */
 #ifndef BLY_NET_EXPERIMENT_H
 #define BLY_NET_EXPERIMENT_H

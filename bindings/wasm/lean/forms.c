@@ -1,9 +1,9 @@
 /*
  * forms.c - forms of files and of keys that are left out
  *
- * A coded payload is refused as one that does not decode, a compact file as one
- * that does not begin as files do. Neither is ever written: nobody can ask for
- * it (filters.c).
+ * A coded payload is refused as one that cannot be decoded, and a compact file
+ * as one that does not begin like a file of ours. Neither is ever written,
+ * since nobody can ask for it (wasm_filters.c).
  */
 #include "codec/codec.h"
 #include "core/case.h"
