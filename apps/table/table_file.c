@@ -329,7 +329,8 @@ bool table_check(struct table *t, char why[TABLE_WHY])
                      t->blocks[i].at, wrong);
     }
     if (ok && (nrecords != t->records || ndeleted != t->deleted))
-        ok = table_fail(why, "it has not as many records as its footer says");
+        ok = table_fail(why,
+                        "it does not have as many records as its footer says");
     if (ok && table_order((bly_bytes){ before.at, before.len }, t->last) != 0)
         ok = table_fail(why, "its last key is not the one that it says");
     block_free(&before);

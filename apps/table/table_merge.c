@@ -30,7 +30,7 @@ bool merge_from(struct table_merge *m, struct tables *tables, size_t n,
     m->readers = calloc(n + 1, sizeof *m->readers);
     m->at = calloc(n + 1, sizeof *m->at);
     if (!m->readers || !m->at)
-        return !fail("out of memory");
+        return refuse("out of memory");
     for (size_t i = 0; i < n; i++) {
         table_from(&m->readers[i], &tables->at[i].table, key);
         step(m, i);

@@ -56,7 +56,7 @@ static bool print_pair(const struct table_args *a, const struct table_entry *e,
     bly_bytes value = e->value;
     if (a->hex) {
         if (!block_fit(text, 2 * value.len + 1))
-            return !fail("out of memory");
+            return refuse("out of memory");
         hex_put(value.ptr, value.len, text->at);
         value = (bly_bytes){ text->at, 2 * value.len };
     }
@@ -147,11 +147,11 @@ static bool write_merged(struct compacting *c, const char *path)
             }
         }
         if (ok && !table_writer_add(&c->w, &e, why))
-            ok = !fail("%s: %s", path, why);
+            ok = refuse("%s: %s", path, why);
     }
     ok = ok && found != TABLE_DAMAGED;
     merge_end(&m);
-    return ok && (table_writer_end(&c->w, why) || !fail("%s: %s", path, why));
+    return ok && (table_writer_end(&c->w, why) || refuse("%s: %s", path, why));
 }
 
 /* What the filter of the largest table is: that of the new one unless options
@@ -186,16 +186,16 @@ static bool make_merged(struct compacting *c, const char *path)
     if (!table_spec_fits(c->args, &spec))
         return false;
     if (bly_draft_new(path, wait_for_lock, NULL, &d))
-        return !fail_library();
+        return refuse_library();
     bool ok = table_writer_new(&c->w, &spec, bly_draft_put, d, why) ||
-              !fail("%s: %s", path, why);
+              refuse("%s: %s", path, why);
     ok = ok && write_merged(c, path);
     c->told.records = c->w.records;
     c->told.deleted = c->w.deleted;
     table_writer_free(&c->w);
     if (!ok)
         bly_draft_abandon(d);
-    return ok && (!bly_draft_commit(d) || !fail_library());
+    return ok && (!bly_draft_commit(d) || refuse_library());
 }
 
 /* The new table is safe by now; these are only in its way. */
@@ -204,8 +204,8 @@ static bool remove_merged(const struct compacting *c, const char *folder,
 {
     for (size_t i = c->n; i-- > 0;)
         if (unlink(c->tables.at[i].path))
-            return !fail_path(c->tables.at[i].path, errno);
-    return !fsync(fd) || !fail_path(folder, errno);
+            return refuse_path(c->tables.at[i].path, errno);
+    return !fsync(fd) || refuse_path(folder, errno);
 }
 
 int table_compact(const struct table_args *a, const struct list *operands)
