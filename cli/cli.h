@@ -60,6 +60,7 @@
     X(join)        \
     X(table)       \
     X(parquet)     \
+    X(index)       \
     X(basket)
 #define GUARDS(X) \
     X(urls)       \

@@ -222,9 +222,12 @@ void help_command(const struct command *c, const struct verb *v)
         help_verbs(c);
     } else {
         fputs("\n\nOptions:\n", stdout);
-        for (const struct opt *o = options_of(c, v); o->name; o++)
+        char letter = 'h';
+        for (const struct opt *o = options_of(c, v); o->name; o++) {
             help_option(o->letter, o->name, o->arg, o->help);
-        help_option('h', "help", NULL, "print this help");
+            letter = o->letter == 'h' ? '\0' : letter;
+        }
+        help_option(letter, "help", NULL, "print this help");
     }
     help_examples(c, v);
 }

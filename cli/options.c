@@ -262,6 +262,14 @@ static bool short_options(const struct line *line, const char *word,
     return true;
 }
 
+static bool has_letter(const struct line *line, char letter)
+{
+    const struct opt *o = options_of(line->command, line->verb);
+    while (o && o->name && o->letter != letter)
+        o++;
+    return o && o->name;
+}
+
 /* Every word of the line, the options being known. */
 static bool read_words(struct line *line, int argc, char **argv, int *status)
 {
@@ -278,7 +286,9 @@ static bool read_words(struct line *line, int argc, char **argv, int *status)
             options_ended = true;
             continue;
         }
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        /* -h is help, but where it is grep's own -h. */
+        if (strcmp(word, "--help") == 0 ||
+            (strcmp(word, "-h") == 0 && !has_letter(line, 'h'))) {
             help_command(line->command, line->verb);
             *status = YES;
             return false;
