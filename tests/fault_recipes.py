@@ -135,6 +135,9 @@ WRITES = [
             "clean.jsonl"),
     writing("parquet add n.parquet -o new.parquet --column n", "new.parquet"),
     writing("parquet add n.parquet -o old.parquet --column n", "old.parquet"),
+    writing("index build -q -t 1 -o new.blx texts", "new.blx", volatile=True),
+    writing("index add -q -t 1 old.blx a.txt", "old.blx", volatile=True),
+    writing("index merge -q -o new.blx old.blx", "new.blx", volatile=True),
     writing("urls build -t 1 -o new.bly a.txt", "new.bly"),
     writing("urls build -t 1 --domains -o a.bly rules.txt", "a.bly",
             "a.bly.7e01fe93e502723b.allow"),
@@ -215,6 +218,10 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "basket -T 0.1 baskets.txt",
     "parquet info n.parquet",
     "parquet has old.parquet --column n 7",
+    "index info old.blx",
+    "index search -t 1 old.blx and",
+    "index search -t 1 -c old.blx a.*d",
+    "index search old.blx --coverage 0.5 -f texts/1",
     "digest has old.digest -f list.txt",
     "digest simulate --json access.log",
     "figures example-slides",
@@ -306,6 +313,7 @@ raw -o b.bits b.bly
 digest build list-old.txt -o old.digest
 digest build list.txt -o peer.digest
 parquet add n.parquet -o old.parquet --column n -p 10%
+index build -q -t 1 -o old.blx texts
 dedup -t 1 --paragraphs -n 500 --filter seen.bly more.jsonl -o seen.jsonl
 dedup -t 1 more.jsonl -o gone.tsv --work work
 dedup -t 1 docs.jsonl -o gone.tsv --work begun

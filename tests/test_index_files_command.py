@@ -278,6 +278,23 @@ def test_indexes_of_parts_are_one(logs, tmp_path, ok, bly):
     assert got.out == whole and not got.err
 
 
+def test_an_add_that_is_killed(logs, tmp_path, bly):
+    """The index is the old one or the new one, whole."""
+    rng = random.Random()
+    for i in range(8):
+        (tmp_path / f"logs/more{i}").write_text(f"needle-{i}\n" * 20000)
+        child = subprocess.Popen(
+            [PROGRAM, "index", "add", "-q", "x.blx"], cwd=tmp_path)
+        time.sleep(.1 * rng.random())
+        child.kill()
+        child.wait()
+        assert bly("index", "info", "x.blx").status == 0
+        got = bly("index", "search", "-c", "-h", "x.blx", f"needle-{i}")
+        assert "20000" in got.lines
+    assert bly("index", "add", "-q", "x.blx").status == 0
+    assert not [p for p in tmp_path.iterdir() if p.name.endswith(".tmp")]
+
+
 def test_sequences(tmp_path, ok, bly):
     rng = random.Random(3)
 
@@ -331,7 +348,7 @@ def test_words_that_are_joined(tmp_path, ok, bly):
     (["none.blx", "needle"], "none.blx"),
     (["x.blx", "-f", "none", "-l"], "none"),
     (["logs/d0.log", "needle"], "d0.log"),
-    (["x.blx", "--color=blue", "needle"], "--color takes"),
+    (["x.blx", "--color=blue", "needle"], "auto, always or never"),
     (["x.blx", "a[b"], "Unmatched ["),
 ])
 def test_mistakes(logs, bly, options, says):

@@ -21,13 +21,22 @@ OPTIONS = {name: [o for _, _, options in tables(c) for o in options]
 # A letter means one thing in all commands, with two exceptions: -n is the number
 # of items wherever a filter is planned, but line numbers in commands that are
 # like grep, and -v inverts there, but is verbose in plan. docs/cookbook.md and
-# the help of these commands name them.
+# the help of these commands name them. index search has all of grep's letters.
 LIKE_GREP = {"has"}
 EXCEPTIONS = {("plan", "v"): "verbose",
               ("compress", "d"): "decompress",  # as gzip has it
               ("traffic", "i"): "interface",  # as tcpdump has it
               ("quantiles", "q"): "quantiles",  # its main option; --quiet there
-              **{(c, "n"): "line-number" for c in LIKE_GREP}}
+              **{(c, "n"): "line-number" for c in LIKE_GREP},
+              # All of grep's, in the command that prints what grep prints.
+              **{("index", letter): name for letter, name in {
+                  "A": "after-context", "B": "before-context", "C": "context",
+                  "E": "extended-regexp", "F": "fixed-strings",
+                  "G": "basic-regexp", "H": "with-filename",
+                  "c": "count", "e": "regexp", "h": "no-filename",
+                  "i": "ignore-case", "l": "files-with-matches",
+                  "m": "max-count", "n": "line-number", "o": "only-matching",
+                  "v": "invert-match", "w": "word-regexp"}.items()}}
 
 GONE = {
     "basket": {"c": "--min-count", "k": "--components", "r": "--recall",

@@ -76,6 +76,7 @@ WRITERS = {
     "dedup --save-index": "dedup -q --save-index OUT docs.jsonl",
     "dedup --index bloom": "dedup -q --index bloom -o OUT docs.jsonl",
     "parquet add": "parquet add -q t.parquet --column x -o OUT",
+    "index build": "index build -q -o OUT list.txt docs.jsonl",
     "plan --plot": "plan -n 1000 -p 1% --plot OUT",
     "explain --plot": "explain --plot OUT",
 }

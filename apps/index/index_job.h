@@ -23,7 +23,7 @@ struct index_args {
     bool fixed, extended, basic, ignore_case, words, invert;
     bool count, list, number, no_number, with_name, no_name, only, silent;
     uint64_t after, before, context, most;
-    const char *color;
+    unsigned color; /* auto, always, never */
     bool maybe;
     double coverage;
 };

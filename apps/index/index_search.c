@@ -28,8 +28,8 @@
 #include "report/say.h"
 
 #define ARGV_MOST 24
-#define PATTERNS_BYTES_MOST 100000 /* an argument of grep has 128 KiB at most \
-                                    */
+/* An argument of grep has 128 KiB at most. */
+#define PATTERNS_BYTES_MOST 100000
 
 static bool no_memory(void)
 {
@@ -718,14 +718,9 @@ int index_search(const struct index_args *args, const struct list *operands)
     a.silent |= quiet;
     s.names = !a.no_name;
     s.numbers = !a.no_number && !a.count && !a.list;
-    const char *const color = a.color ? a.color : "auto";
-    if (strcmp(color, "auto") != 0 && strcmp(color, "always") != 0 &&
-        strcmp(color, "never") != 0)
-        return fail("--color takes auto, always or never, not '%s'", color);
     const char *const term = getenv("TERM");
-    s.colored = strcmp(color, "always") == 0 ||
-                (strcmp(color, "auto") == 0 && out_is_terminal() && term &&
-                 strcmp(term, "dumb") != 0);
+    s.colored = a.color == 1 || (a.color == 0 && out_is_terminal() && term &&
+                                 strcmp(term, "dumb") != 0);
     const int status = search_asked(&s, operands);
     search_free(&s);
     return status;
