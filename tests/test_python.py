@@ -691,3 +691,24 @@ def test_signatures():
 def test_a_filter_is_shown_in_few_digits():
     assert repr(Filter(1000, 0.01)) == "<bloomery.Filter: blocked, capacity 1000, fpr 0.00927>"
     assert "0.009269931" in str(Filter(1000, 0.01).info()["fpr_at_capacity"])
+
+
+def test_sketches_are_shown_by_what_they_hold():
+    h, t, m = HyperLogLog(), TopK(2), MinHash(unit="chars", size=9)
+    h.update(range(1000))
+    t.update("a rose is a rose is a rose".split())
+    assert repr(h) == "<bloomery.HyperLogLog: about 1000 keys, precision 14>"
+    assert repr(t) == "<bloomery.TopK: 2 of at most 2 keys, total 8>"
+    assert repr(m) == "<bloomery.MinHash: 128 components, shingles of 9 chars>"
+    assert repr(MinHash()) == "<bloomery.MinHash: 128 components, shingles of 5 words>"
+    for kind in HyperLogLog, TopK, MinHash:
+        with pytest.raises(ValueError):
+            repr(kind.__new__(kind))
+
+
+def test_a_plain_bloom_filter_has_another_name():
+    for name in "bloom", "standard":
+        with pytest.raises(ValueError, match=f"no kind '{name}', a plain Bloom filter is 'classic'; there are: blocked, classic"):
+            Filter(10, kind=name)
+    with pytest.raises(ValueError, match="no kind 'nosuch'; there are: blocked"):
+        Filter(10, kind="nosuch")

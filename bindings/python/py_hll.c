@@ -75,6 +75,21 @@ static Py_ssize_t hll_len(PyObject *self)
     return (Py_ssize_t)fmin(round(n), 0x1p62);
 }
 
+static PyObject *hll_repr(PyObject *self)
+{
+    struct gate_pass pass;
+    double sd;
+    if (!py_sketch_read(self, &pass))
+        return NULL;
+    const bly_hll *const hll = ((py_sketch *)self)->stored.hll;
+    const unsigned precision = bly_hll_precision(hll);
+    const double n = fmin(round(bly_hll_estimate(hll, &sd)), 0x1p62);
+    gate_leave(&pass);
+    return PyUnicode_FromFormat(
+        "<bloomery.HyperLogLog: about %llu keys, precision %u>",
+        (unsigned long long)n, precision);
+}
+
 static PyObject *hll_open(PyObject *type, PyObject *path)
 {
     return py_sketch_open(type, path, BLY_STORED_HLL);
@@ -110,6 +125,7 @@ static PyType_Slot hll_slots[] = {
     { Py_tp_new, py_sketch_new },
     { Py_tp_init, hll_init },
     { Py_tp_dealloc, py_sketch_dealloc },
+    { Py_tp_repr, hll_repr },
     { Py_tp_methods, hll_methods },
     { Py_sq_length, hll_len },
     { Py_nb_or, py_sketch_or },

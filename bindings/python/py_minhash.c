@@ -164,6 +164,21 @@ static PyMethodDef minhash_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+static PyObject *minhash_repr(PyObject *self)
+{
+    struct gate_pass pass;
+    if (!py_sketch_read(self, &pass))
+        return NULL;
+    const bly_sketch_spec *const spec =
+        bly_sketch_spec_of(((py_sketch *)self)->stored.likeness);
+    PyObject *const text = PyUnicode_FromFormat(
+        "<bloomery.MinHash: %u components, shingles of %u %s>", spec->k,
+        spec->shingling.size,
+        spec->shingling.unit == BLY_WORDS ? "words" : "chars");
+    gate_leave(&pass);
+    return text;
+}
+
 static PyType_Slot minhash_slots[] = {
     { Py_tp_doc,
       "MinHash(k=128, *, family='fss', unit='words', size=None, seed=0)\n--\n\n"
@@ -172,6 +187,7 @@ static PyType_Slot minhash_slots[] = {
     { Py_tp_new, py_sketch_new },
     { Py_tp_init, minhash_init },
     { Py_tp_dealloc, py_sketch_dealloc },
+    { Py_tp_repr, minhash_repr },
     { Py_tp_methods, minhash_methods },
     { Py_nb_or, py_sketch_or },
     { Py_nb_inplace_or, py_sketch_ior },

@@ -223,6 +223,22 @@ static Py_ssize_t topk_len(PyObject *self)
     return (Py_ssize_t)n;
 }
 
+static PyObject *topk_repr(PyObject *self)
+{
+    struct gate_pass pass;
+    bly_topk_spec spec;
+    if (!py_sketch_read(self, &pass))
+        return NULL;
+    const bly_topk *const topk = ((py_sketch *)self)->stored.topk;
+    bly_topk_spec_of(topk, &spec);
+    const size_t listed = bly_topk_listed(topk);
+    const uint64_t total = bly_topk_total(topk);
+    gate_leave(&pass);
+    return PyUnicode_FromFormat(
+        "<bloomery.TopK: %zu of at most %u keys, total %llu>", listed,
+        (unsigned)spec.k, (unsigned long long)total);
+}
+
 static PyObject *topk_open(PyObject *type, PyObject *path)
 {
     return py_sketch_open(type, path, BLY_STORED_TOPK);
@@ -265,6 +281,7 @@ static PyType_Slot topk_slots[] = {
     { Py_tp_new, py_sketch_new },
     { Py_tp_init, topk_init },
     { Py_tp_dealloc, py_sketch_dealloc },
+    { Py_tp_repr, topk_repr },
     { Py_tp_methods, topk_methods },
     { Py_tp_getset, topk_getset },
     { Py_sq_length, topk_len },

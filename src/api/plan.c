@@ -103,6 +103,13 @@ static bly_status read_option(const bly_kind *kind, const bly_option *o,
                     kind->name, o->name, known.len ? known.text : "none");
 }
 
+/* Who asks for a Bloom filter without further ado means that of 1970. */
+static bool means_classic(const char *name)
+{
+    return (strcmp(name, "bloom") == 0 || strcmp(name, "standard") == 0) &&
+           bly_kind_by_name("classic");
+}
+
 bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
                             bly_want *w)
 {
@@ -111,8 +118,11 @@ bly_status bly_read_options(const bly_spec *spec, const bly_kind **kind,
         bly_names known = { { 0 }, 0 };
         for (size_t i = 0; (k = bly_kind_row(i)); i++)
             bly_names_add(&known, k->name);
-        return bly_fail(BLY_EINVAL, "there is no kind '%s'; there are: %s",
-                        spec->kind, known.text);
+        return bly_fail(
+            BLY_EINVAL, "there is no kind '%s'%s; there are: %s", spec->kind,
+            means_classic(spec->kind) ? ", a plain Bloom filter is 'classic'"
+                                      : "",
+            known.text);
     }
     *w = (bly_want){ .items = spec->items,
                      .fpr = spec->fpr,
