@@ -289,9 +289,19 @@ def test_bytes_that_are_no_utf8(ok):
     lines = [b'{"text":"a \xff\xfe b c d e f g"}', b'{"text":"A, \xff\xfe B c d e f g"}',
              b'{"text":"\xc3\x28 z y x w v u t s"}', b'{"text":"q\x00r s t u v w x"}']
     (ok.path / "c").write_bytes(b"\r\n".join(lines) + b"\r\n")
-    ok("dedup", "c", "-o", "out")
+    done = ok("dedup", "c", "-o", "out")
+    assert "3 texts are not UTF-8" in done.err
     assert (ok.path / "out").read_bytes() == b"\r\n".join(
         [lines[0]] + lines[2:]) + b"\r\n"
+    (ok.path / "w").mkdir()
+    for _ in range(2):  # read, and from the journal
+        again = ok("dedup", "c", "-o", "out", "--json", "--work", "w")
+        assert again.json["not_utf8"] == 3 and "3 texts are not UTF-8" in again.err
+    assert "3 texts are not UTF-8" in ok("dedup", "c", "-o", "out", "--exact").err
+    (ok.path / "c").write_bytes(lines[2] + b"\n")
+    assert "1 text is not UTF-8" in ok("dedup", "c", "-o", "out").err
+    (ok.path / "c").write_bytes(lines[3] + b"\n")
+    assert ok("dedup", "c", "-o", "out").err == ""
 
 
 def test_pointers(ok):

@@ -76,6 +76,7 @@ enum dedup_state {
 /* What was met in the input. */
 struct dedup_seen {
     uint64_t documents, bytes, text_bytes, empty, malformed;
+    uint64_t odd; /* whose text is not UTF-8, as JSON has to be */
     struct dedup_bad {
         const char *file;
         uint64_t line;
@@ -139,6 +140,7 @@ struct dedup_text {
     const char *at;
     size_t len;
     struct json_slice fields[3];
+    bool odd; /* JSON, and not UTF-8 */
 };
 const char *dedup_text(const struct dedup_options *opt, const char *line,
                        size_t n, struct dedup_text *out);

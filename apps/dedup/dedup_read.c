@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "apps/dedup/journal.h"
+#include "io/utf8.h"
 
 /* ------------------------------------------------------------------- texts */
 
@@ -40,6 +41,7 @@ static const char *unescape_text(struct dedup_text *t)
 const char *dedup_text(const struct dedup_options *opt, const char *line,
                        size_t n, struct dedup_text *out)
 {
+    out->odd = false;
     if (opt->format != DEDUP_JSON) {
         out->at = line;
         out->len = n;
@@ -60,6 +62,7 @@ const char *dedup_text(const struct dedup_options *opt, const char *line,
         return "has no text field";
     if (out->fields[0].type != JSON_STRING)
         return "its text field is not a string";
+    out->odd = !utf8_valid(out->fields[0].at, out->fields[0].len);
     return unescape_text(out);
 }
 
@@ -89,6 +92,7 @@ struct reader {
     struct dedup_part part;
     const char **whys; /* by line: what is wrong with it, or NULL */
     size_t whys_room;
+    uint64_t odd; /* texts of the block that are not UTF-8 */
 };
 
 struct reading {
@@ -187,11 +191,13 @@ static bool read_block(void *ctx, unsigned worker, struct block *b)
     const char *line;
     r->part.n = r->part.ids_len = 0;
     r->part.text_bytes = 0;
+    r->odd = 0;
     if (!dedup_part_room(&r->part, o->sketch.k, b->nlines) ||
         !ROOM(r->whys, r->whys_room, b->nlines))
         return input_fail(all->docs->in, "out of memory");
     for (size_t i = 0; input_line(all->docs->in, b, &at, &line, &n); i++) {
         r->whys[i] = dedup_text(o, line, n, &r->text);
+        r->odd += !r->whys[i] && r->text.odd;
         if (b->first + i >= all->docs->resumed && !read_row(all, r, r->whys[i]))
             return false;
     }
@@ -203,6 +209,7 @@ static bool append_block(void *ctx, unsigned worker, struct block *b)
     struct reading *const all = ctx;
     struct dedup_job *const job = all->job;
     const struct reader *const r = &all->readers[worker];
+    all->docs->seen.odd += r->odd;
     for (size_t i = 0; i < b->nlines; i++)
         if (r->whys[i] && !dedup_bad_line(job->opt, all->docs->in, b, i,
                                           r->whys[i], &all->docs->seen))

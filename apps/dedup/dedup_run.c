@@ -72,6 +72,10 @@ int dedup_bad_input(const struct dedup_options *o, const struct input *in,
     if (seen->malformed && seen->malformed == seen->documents && !o->strict)
         warn("no line could be used; if each line is a document, use --lines; "
              "if the text has another name, use --text-field FIELD");
+    if (seen->odd)
+        warn("%llu %s not UTF-8, as JSON has to be; compared byte by byte",
+             (unsigned long long)seen->odd,
+             seen->odd == 1 ? "text is" : "texts are");
     /* Said even with --quiet, since nothing else would explain the status. */
     if (seen->malformed)
         status = o->strict ? TROUBLE

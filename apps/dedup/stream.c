@@ -47,7 +47,7 @@ struct stream_worker {
         const char *why;
     } * bad;
     size_t nbad, bad_room;
-    uint64_t empty, text_bytes;
+    uint64_t empty, text_bytes, odd;
 };
 
 struct streaming {
@@ -146,6 +146,7 @@ static bool stream_line(struct streaming *s, struct stream_worker *w,
         return true;
     }
     w->text_bytes += w->text.len;
+    w->odd += w->text.odd;
     if (s->o->unit == STREAM_BANDS)
         return band_unit(s, w, from, to);
     const size_t whole = w->nunits;
@@ -169,7 +170,7 @@ static bool stream_work(void *ctx, unsigned worker, struct block *b)
     size_t at = 0, n, from = 0;
     const char *line;
     w->nunits = w->nkeys = w->nbad = 0;
-    w->empty = w->text_bytes = 0;
+    w->empty = w->text_bytes = w->odd = 0;
     for (size_t i = 0; input_line(s->in, b, &at, &line, &n); i++) {
         if (!stream_line(s, w, b, line, n, from, at, i))
             return input_fail(s->in, "out of memory");
@@ -267,6 +268,7 @@ static bool stream_turn(void *ctx, unsigned worker, struct block *b)
     s->report->keys += w->nkeys;
     s->report->seen.empty += w->empty;
     s->report->seen.text_bytes += w->text_bytes;
+    s->report->seen.odd += w->odd;
     return !s->out.failed || input_fail(s->in, "%s", s->out.why);
 }
 
