@@ -125,6 +125,19 @@ def test_every_form_of_a_list_is_one_filter(pwned):
     assert (at / "x.bly").read_bytes() == want
 
 
+def test_range_files_that_are_missing_are_told(ok):
+    """All have the same good hash in them; whoever lacks some learns which is the first."""
+    (ok.path / "ranges").mkdir()
+    for i in (0, 1, 3, 0xABCDE):
+        (ok.path / "ranges" / f"{i:05X}").write_text("1E4C9B93F3F0682250B6CF8331B7EE68FD8:7\n")
+    (ok.path / "ranges" / "00001.txt").write_text("1E4C9B93F3F0682250B6CF8331B7EE68FD8:7\n")
+    said = ok("passwords", "build", "-o", "x.bly", "ranges").err
+    assert "4 of 1048576 range files" in said and "missing is 00002" in said
+    (ok.path / "whole.txt").write_text(text(counted(WORDS)))
+    assert "range files" not in ok("passwords", "build", "-o", "x.bly", "whole.txt").err
+    assert "range files" not in ok("passwords", "build", "--words", "-o", "x.bly", "ranges").err
+
+
 def test_ntlm(ok):
     (ok.path / "ntlm.txt").write_text(text(counted(WORDS, ntlm)))
     (ok.path / "words.txt").write_text(text(WORDS))

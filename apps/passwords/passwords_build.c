@@ -82,6 +82,34 @@ static int build_filter(const struct passwords_args *args, unsigned which,
     return job.trouble ? TROUBLE : status;
 }
 
+/* A list in range files has one for each beginning: 16^5 of them. If some are
+ * not there, whatever is in them would be taken for a good password, so the
+ * first is named. */
+static bool ranges_told(const struct list *files)
+{
+    enum { RANGES = 1 << 4 * PREFIX_DIGITS };
+    unsigned char *const there = calloc(RANGES / 8, 1);
+    unsigned n = 0, first = 0;
+    if (!there)
+        return !fail("out of memory");
+    for (size_t i = 0; i < files->n; i++) {
+        char prefix[PREFIX_DIGITS + 1] = "";
+        if (!range_prefix(files->at[i], prefix))
+            continue;
+        const unsigned at = (unsigned)strtoul(prefix, NULL, 16);
+        n += !(there[at / 8] >> at % 8 & 1);
+        there[at / 8] |= (unsigned char)(1u << at % 8);
+    }
+    while (first < RANGES && there[first / 8] >> first % 8 & 1)
+        first++;
+    if (n && n < RANGES)
+        warn("%u of %u range files are there; passwords in the others are not "
+             "in the filter; the first that is missing is %05X",
+             n, (unsigned)RANGES, first);
+    free(there);
+    return true;
+}
+
 /* Do the options go together? */
 static bool build_fits(const struct passwords_args *args)
 {
@@ -124,7 +152,8 @@ int passwords_build(const struct passwords_args *args,
     int status = TROUBLE;
     if (operands->n && !files.n)
         fail("there is no file in %s", show_name(operands->at[0]));
-    else if (keys_files(&keys, files.at, files.n, &in)) {
+    else if ((args->words || ranges_told(&files)) &&
+             keys_files(&keys, files.at, files.n, &in)) {
         status = args->format ? build_keycloak(args, &in)
                               : build_filter(args, which, &in);
         input_close(&in);
