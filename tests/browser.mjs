@@ -484,6 +484,11 @@ for (const width of [320, 360])
         assert(!cut.length, `${panel}: cut off: ${cut[0]}`);
         await picture(`phone-${width}-${lang}-${panel.split("?")[0]}`);
       }
+    for (const lang of ["en", "de"]) {
+      await open(`see?lang=${lang}`);
+      const cells = await page.locator(".cells").boundingBox();
+      assert(cells.y + 45 < 640, `${lang}: the cells begin at ${cells.y}`);
+    }
     await page.setViewportSize({ width: 1100, height: 900 });
     await open("see?lang=en");
   });
