@@ -45,14 +45,17 @@ class Network:
     def node(self, name):
         run(IP, "netns", "add", self.space(name))
         self.nodes.append(name)
-        self.within(name, IP, "link", "set", "dev", "lo", "up")
-        for setting in "net.ipv6.conf.all.forwarding=0", "net.ipv6.conf.default.accept_dad=0", \
-                "net.ipv6.conf.all.accept_dad=0", "net.ipv6.conf.default.accept_ra=0":
-            name_, value = setting.split("=")
-            self.within(name, "sh", "-c", f"echo {value} > /proc/sys/{name_.replace('.', '/')}")
+        settings = "all/forwarding=0", "default/accept_dad=0", "all/accept_dad=0", "default/accept_ra=0"
+        self.within(name, "sh", "-c", f"set -e; {IP} link set dev lo up; " + "; ".join(
+            f"echo {value} > /proc/sys/net/ipv6/conf/{setting}" for setting, value in (s.split("=") for s in settings)))
 
     def within(self, node, *args, check=True):
         return run(IP, "netns", "exec", self.space(node), *args, check=check)
+
+    def batch(self, node, *lines):
+        """Several commands of ip at once: each of its own takes a busy machine a second."""
+        subprocess.run([IP, "-n", self.space(node), "-batch", "-"], input="\n".join(lines), capture_output=True, text=True,
+                       check=True)
 
     def start(self, node, *args, **kw):
         self.started.append(subprocess.Popen([IP, "netns", "exec", self.space(node), *map(str, args)], **kw))
@@ -65,12 +68,10 @@ class Network:
             self.space(b))
         # Neighbours know each other from the start: packets that wait for an address on the link may be dropped.
         for host, (node, end) in enumerate(zip((a, b), ends), 1):
-            self.within(node, IP, "-6", "addr", "add", f"fd00:{number:x}::{host}/64", "dev", end, "nodad")
-            self.within(node, IP, "link", "set", "dev", end, "address", f"02:00:00:00:{number:02x}:{host:02x}")
-            self.within(node, IP, "link", "set", "dev", end, "up")
-        for host, (node, end) in enumerate(zip((b, a), reversed(ends)), 1):
-            self.within(node, IP, "-6", "neigh", "replace", f"fd00:{number:x}::{host}", "lladdr",
-                        f"02:00:00:00:{number:02x}:{host:02x}", "dev", end, "nud", "permanent")
+            self.batch(node, f"addr add fd00:{number:x}::{host}/64 dev {end} nodad",
+                       f"link set dev {end} address 02:00:00:00:{number:02x}:{host:02x}", f"link set dev {end} up",
+                       f"neigh replace fd00:{number:x}::{3 - host} lladdr 02:00:00:00:{number:02x}:{3 - host:02x} dev {end} "
+                       "nud permanent")
         self.links.append((a, b, number))
 
     def address(self, node, other):
