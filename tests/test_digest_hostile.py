@@ -187,7 +187,7 @@ def send_for_ever(piece):
 ])
 def test_peers_that_lie(trouble, head, body, then, says):
     with Peer(head + body, then) as peer:
-        trouble("digest", "get", peer, "-o", "d", "--timeout", 5, "--max-size",
+        trouble("digest", "get", peer, "-o", "d", "--timeout", 60, "--max-size",
                 "1MiB", says=[peer, says])
     assert not (trouble.path / "d").exists()
 

@@ -28,17 +28,26 @@
 
 #define NAME_TRIES 10
 #define NAME_NOBODY 4 /* attempts in which no member answered at all */
+/* Milliseconds for somebody who may be among those who have long been silent.
+ */
+#define NAME_ALONE 2000
+
+/* For at most so many milliseconds. */
+static enum frame_error ask_within(struct chord_client *c,
+                                   const struct address *at, uint8_t type,
+                                   uint64_t most, struct frame *f)
+{
+    attempts_hurry(c, most);
+    if (!call_ask(&c->call, at, type, &c->blob, f))
+        return FRAME_REFUSED;
+    return call_error(&c->call, f);
+}
 
 static enum frame_error ask_names(struct chord_client *c,
                                   const struct address *at, uint8_t type,
                                   struct frame *f)
 {
-    /* Who keeps a name is known without asking others: a node that does not say
-     * so soon is none to wait for. */
-    attempts_hurry(c, type == NAMES_WHO && c->wait ? c->wait / 3 : c->timeout);
-    if (!call_ask(&c->call, at, type, &c->blob, f))
-        return FRAME_REFUSED;
-    return call_error(&c->call, f);
+    return ask_within(c, at, type, c->timeout, f);
 }
 
 /* The first of those who keep a name. *alone: half of those who keep names, or
@@ -46,12 +55,16 @@ static enum frame_error ask_names(struct chord_client *c,
 static bool find_primary(struct chord_client *c, const unsigned char *digest,
                          unsigned tries, struct roster_entry *out, bool *alone)
 {
+    /* Who keeps a name is known without asking others: a node that does not say
+     * so soon is none to wait for. */
+    const uint64_t soon = c->wait ? c->wait / 3 : c->timeout;
     for (size_t i = 0; i < c->nentries; i++) {
         struct frame f;
         blob_start(&c->blob);
         blob_number(&c->blob, 0, 8);
         blob_bytes(&c->blob, digest, STORE_DIGEST);
-        if (ask_names(c, &c->entries[(i + tries) % c->nentries], NAMES_WHO, &f))
+        if (ask_within(c, &c->entries[(i + tries) % c->nentries], NAMES_WHO,
+                       soon, &f))
             continue;
         struct body b = { f.body, f.nbody, false };
         body_number(&b, 8);
@@ -112,7 +125,10 @@ static enum frame_error read_once(struct chord_client *c,
     blob_number(&c->blob, 0, 8);
     blob_bytes(&c->blob, digest, STORE_DIGEST);
     blob_number(&c->blob, bytes != NULL, 1);
-    const enum frame_error e = ask_names(c, &primary->address, NAMES_READ, &f);
+    const uint64_t most =
+        alone && c->timeout > NAME_ALONE ? NAME_ALONE : c->timeout;
+    const enum frame_error e =
+        ask_within(c, &primary->address, NAMES_READ, most, &f);
     if (e == FRAME_REFUSED && alone) {
         snprintf(c->call.why, sizeof c->call.why,
                  "the first of those who keep this name is silent, and so is "
