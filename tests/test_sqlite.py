@@ -59,6 +59,11 @@ def test_the_shell_loads_it_without_a_name(tmp_path):
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
+def test_a_kind_that_there_is_not(db):
+    fails(db, "SELECT bly_agg('a', 'nosuch')", says="no kind 'nosuch'; there are: blocked, classic, ")
+    fails(db, "SELECT bly_agg('a', 'bloom')", says="a plain Bloom filter is 'classic'; there are: blocked, classic, ")
+
+
 def test_a_filter_made_here_is_the_commands_own(db, ok):
     """The same keys give the same file, byte for byte; text and integers."""
     numbers(db, 3000)

@@ -243,9 +243,10 @@ static const char *policy_fill(struct policy *p, const bly_leveldb_spec *spec)
     const char *const kind = spec->kind ? spec->kind : POLICY_FEW;
     bly_kind_info info;
     if (!bly_kind_named(kind, &info))
-        return WRONG("there is no kind '%.40s'; " POLICY_FEW
-                     ", blocked and others are: bloomery kinds",
-                     kind);
+        return WRONG(
+            "there is no kind '%.40s'; bloomery kinds lists those that "
+            "there are, such as " POLICY_FEW " and blocked",
+            kind);
     if (!is_certain(&info))
         return WRONG("kind %s cannot say \"no\" for certain; " POLICY_FEW
                      ", blocked and others can",

@@ -130,11 +130,10 @@ const char *sql_spec_read(struct sql_spec *s, const char *kind,
     }
     s->spec.kind = s->kind[0] ? s->kind : NULL;
     bly_kind_info info;
-    if (s->spec.kind && !bly_kind_named(s->spec.kind, &info))
-        return sql_wrong(
-            "there is no kind '%s'; blocked, fuse, cuckoo and others "
-            "are: bloomery kinds",
-            s->kind);
+    bly_prediction unused;
+    if (s->spec.kind && !bly_kind_named(s->spec.kind, &info) &&
+        bly_plan(&(bly_spec){ .kind = s->kind }, &unused))
+        return sql_wrong("%s", bly_error()); /* which kinds there are */
     return NULL;
 }
 
