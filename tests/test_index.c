@@ -5,13 +5,16 @@
  * compacting; bytes that were cut, flipped or forged; allocations that fail.
  */
 #define _GNU_SOURCE
-#include "support.h"
+#include "tests/sized_laws.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bloomery/index.h>
@@ -718,6 +721,79 @@ static void out_of_memory(void **unused)
     }
 }
 
+/* The disk is full after any number of bytes: the old version stays, and
+ * nothing lies beside it. */
+static void full_disk(void **unused)
+{
+    (void)unused;
+    struct rlimit was;
+    index_build(path, 0, 40, 0);
+    byte_array before = file_bytes(path);
+    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    bly_status st = BLY_EIO;
+    for (size_t n = 0; st; n += before.n / 40) {
+        const struct rlimit limit = { n, was.rlim_max };
+        bly_index_builder *b = NULL;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        st = bly_index_builder_open(path, NULL, &b);
+        for (uint64_t d = 40; d < 80 && !st; d++)
+            st = document_add(b, d);
+        if (!st)
+            st = bly_index_builder_commit(b);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+        bly_index_builder_free(b);
+        if (!st)
+            break;
+        assert_status(st, BLY_EIO);
+        byte_array after = file_bytes(path);
+        assert_int_equal(after.n, before.n);
+        assert_memory_equal(after.at, before.at, before.n);
+        free(after.at);
+        assert_true(n < 3 * before.n);
+    }
+    signal(SIGXFSZ, handler);
+    free(before.at);
+    bly_index *const x = index_open(path);
+    assert_int_equal(bly_index_documents(x), 80);
+    bly_index_free(x);
+}
+
+/* A builder dies without a word, at any point: the old version stays. */
+static void killed(void **unused)
+{
+    (void)unused;
+    index_build(path, 0, 40, 0);
+    byte_array before = file_bytes(path);
+    for (unsigned stop = 0; stop < 4; stop++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            bly_index_builder *b;
+            if (bly_index_builder_open(path, NULL, &b))
+                _exit(1);
+            for (uint64_t d = 40; stop && d < 80; d++)
+                if (document_add(b, d))
+                    _exit(1);
+            bly_index_builder_compact(b);
+            if (stop == 3)
+                _exit(bly_index_builder_commit(b) != BLY_OK);
+            raise(SIGKILL);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        byte_array after = file_bytes(path);
+        if (stop < 3) {
+            assert_int_equal(after.n, before.n);
+            assert_memory_equal(after.at, before.at, before.n);
+        } else {
+            assert_int_equal(status, 0);
+            assert_true(after.n > before.n);
+        }
+        free(after.at);
+    }
+    free(before.at);
+}
+
 /* --------------------------------------------------------------------- parts
  */
 
@@ -831,6 +907,63 @@ static void expects(void **unused)
     bly_index_free(x);
 }
 
+/* ------------------------------------------------------------ sizes of structs
+ */
+
+#define CALLS(name, type, release, made, call)               \
+    static bly_status name##_call(void *object, size_t size) \
+    {                                                        \
+        type *made = NULL;                                   \
+        const bly_status st = call;                          \
+        release(made);                                       \
+        return st;                                           \
+    }
+CALLS(bly_index_builder_new, bly_index_builder, bly_index_builder_free, b,
+      bly_index_builder_new_sized(other_path, object, &b, size))
+CALLS(bly_index_builder_open, bly_index_builder, bly_index_builder_free, b,
+      bly_index_builder_open_sized(path, object, &b, size))
+CALLS(bly_index_map, bly_index, bly_index_free, x,
+      bly_index_map_sized(path, object, &x, size))
+CALLS(bly_index_stat, bly_index, bly_index_free, x,
+      (x = index_open(path), bly_index_stat_sized(x, object, size), BLY_OK))
+CALLS(bly_index_class_at, bly_index, bly_index_free, x,
+      (x = index_open(path),
+       bly_index_class_at_sized(x, 1, object, size) ? BLY_OK : BLY_EINVAL))
+
+static bly_index_plan planned;
+static const bly_index_wish wished = { .documents = 3 };
+static bly_status wish_call(void *object, size_t size)
+{
+    return bly_index_plan_for_sized(object, size, &planned, sizeof planned);
+}
+static bly_status plan_call(void *object, size_t size)
+{
+    return bly_index_plan_for_sized(&wished, sizeof wished, object, size);
+}
+
+static void any_size_works(void **unused)
+{
+    (void)unused;
+    const bly_index_spec spec = spec_of(0);
+    const bly_access access_ = { .checking = BLY_CHECK_ALL };
+    const sized_row rows[] = {
+        { "bly_index_builder_new", &spec, sizeof spec,
+          bly_index_builder_new_call },
+        { "bly_index_builder_open", &spec, sizeof spec,
+          bly_index_builder_open_call },
+        { "bly_index_map", &access_, sizeof access_, bly_index_map_call },
+        { "bly_index_stat", NULL, sizeof(bly_index_stats),
+          bly_index_stat_call },
+        { "bly_index_class_at", NULL, sizeof(bly_index_class_stats),
+          bly_index_class_at_call },
+        { "wish", &wished, sizeof wished, wish_call },
+        { "plan", NULL, sizeof(bly_index_plan), plan_call },
+    };
+    index_build(path, 0, 3, 0);
+    sized_laws(rows, COUNT_OF(rows));
+    none_is_unsized("include/bloomery/index.h", rows, COUNT_OF(rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -850,6 +983,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(damage_is_maybe, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(any_size_works, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(full_disk, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(out_of_memory, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

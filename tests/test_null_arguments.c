@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <bloomery/foreign.h>
+#include <bloomery/index.h>
 #include <bloomery/node.h>
 #include <bloomery/parquet.h>
 #include <bloomery/place.h>
@@ -925,6 +926,144 @@ TRY(bly_sorted_load)
     GIVES_NULL(x, bly_sorted_load(NULL, 1, NULL, &x));
     REFUSED(bly_sorted_load("", 0, NULL, NULL));
 }
+/* An index of one document, which nobody sees before the commit. */
+static const bly_index_class index_class = { "words", 0.01 };
+static const bly_index_spec index_spec = { .classes = &index_class,
+                                           .nclasses = 1 };
+static const bly_index_terms index_terms = { words, 1 };
+static bly_index_builder *index_begun(void)
+{
+    bly_index_builder *b;
+    assert_ok(bly_index_builder_new("/tmp/bloomery-null.blx", &index_spec, &b));
+    return b;
+}
+TRY(bly_index_plan_for)
+{
+    const bly_index_wish wish = { 0 };
+    bly_index_plan plan;
+    (void)unused;
+    REFUSED(bly_index_plan_for(NULL, &plan));
+    REFUSED(bly_index_plan_for(&wish, NULL));
+}
+TRY(bly_index_builder_new)
+{
+    bly_index_builder *x;
+    (void)unused;
+    GIVES_NULL(x, bly_index_builder_new(NULL, &index_spec, &x));
+    GIVES_NULL(x, bly_index_builder_new("a", NULL, &x));
+    REFUSED(bly_index_builder_new("a", &index_spec, NULL));
+}
+TRY(bly_index_builder_open)
+{
+    bly_index_builder *x;
+    (void)unused;
+    GIVES_NULL(x, bly_index_builder_open(NULL, NULL, &x));
+    REFUSED(bly_index_builder_open("a", NULL, NULL));
+}
+TRY(bly_index_builder_add)
+{
+    bly_index_builder *const b = index_begun();
+    (void)unused;
+    REFUSED(bly_index_builder_add(NULL, &index_terms, "", 0, NULL));
+    REFUSED(bly_index_builder_add(b, NULL, "", 0, NULL));
+    REFUSED(bly_index_builder_add(b, &index_terms, NULL, 1, NULL));
+    REFUSED(bly_index_builder_add(b, &(bly_index_terms){ NULL, 1 }, "", 0,
+                                  NULL));
+    bly_index_builder_free(b);
+}
+TRY(bly_index_column_new)
+{
+    bly_index_builder *const b = index_begun();
+    bly_index_column *x;
+    (void)unused;
+    GIVES_NULL(x, bly_index_column_new(NULL, &index_terms, &x));
+    GIVES_NULL(x, bly_index_column_new(b, NULL, &x));
+    REFUSED(bly_index_column_new(b, &index_terms, NULL));
+    bly_index_builder_free(b);
+}
+TRY(bly_index_builder_place)
+{
+    bly_index_builder *const b = index_begun();
+    bly_index_column *c;
+    (void)unused;
+    assert_ok(bly_index_column_new(b, &index_terms, &c));
+    REFUSED(bly_index_builder_place(NULL, c, "", 0, NULL)); /* frees it */
+    REFUSED(bly_index_builder_place(b, NULL, "", 0, NULL));
+    bly_index_builder_free(b);
+}
+TRY(bly_index_builder_drop)
+{
+    (void)unused;
+    REFUSED(bly_index_builder_drop(NULL, 0));
+}
+TRY(bly_index_builder_merge)
+{
+    bly_index_builder *const b = index_begun();
+    (void)unused;
+    REFUSED(bly_index_builder_merge(NULL, NULL, NULL));
+    REFUSED(bly_index_builder_merge(b, NULL, NULL));
+    bly_index_builder_free(b);
+}
+TRY(bly_index_builder_set)
+{
+    bly_index_builder *const b = index_begun();
+    (void)unused;
+    REFUSED(bly_index_builder_set(NULL, "a", "b", 1));
+    REFUSED(bly_index_builder_set(b, NULL, "b", 1));
+    REFUSED(bly_index_builder_set(b, "a", NULL, 1));
+    bly_index_builder_free(b);
+}
+TRY(bly_index_builder_commit)
+{
+    (void)unused;
+    REFUSED(bly_index_builder_commit(NULL));
+}
+TRY(bly_index_map)
+{
+    bly_index *x;
+    (void)unused;
+    GIVES_NULL(x, bly_index_map(NULL, NULL, &x));
+    REFUSED(bly_index_map("a", NULL, NULL));
+}
+TRY(bly_index_load)
+{
+    bly_index *x;
+    (void)unused;
+    GIVES_NULL(x, bly_index_load(NULL, 1, NULL, &x));
+    REFUSED(bly_index_load("", 0, NULL, NULL));
+}
+TRY(bly_index_ask)
+{
+    (void)unused;
+    REFUSED(bly_index_ask(NULL, NULL, 0, words));
+}
+TRY(bly_index_ask_each)
+{
+    (void)unused;
+    REFUSED(bly_index_ask_each(NULL, 0, NULL, 0, words));
+}
+TRY(bly_index_coverage)
+{
+    uint32_t counts[1];
+    (void)unused;
+    REFUSED(bly_index_coverage(NULL, 0, NULL, 0, counts));
+}
+TRY(bly_index_document)
+{
+    bly_bytes blob;
+    (void)unused;
+    REFUSED(bly_index_document(NULL, 0, &blob));
+}
+TRY(bly_index_damage)
+{
+    (void)unused;
+    REFUSED(bly_index_damage(NULL));
+}
+TRY(bly_index_verify)
+{
+    (void)unused;
+    REFUSED(bly_index_verify(NULL));
+}
 TRY(bly_hll_new)
 {
     (void)unused;
@@ -1647,6 +1786,9 @@ static void names_that_are_null(void **unused)
     bly_free(NULL);
     bly_builder_free(NULL);
     bly_draft_abandon(NULL);
+    bly_index_free(NULL);
+    bly_index_builder_free(NULL);
+    bly_index_column_free(NULL);
     bly_keeper_free(NULL);
     bly_node_free(NULL);
 }
@@ -1668,7 +1810,11 @@ static void names_that_are_null(void **unused)
     X(delta_read) X(topk_new) X(topk_add) X(topk_add_keys) X(topk_merge) \
     X(coded_new) X(coded_add) X(coded_remove) X(differ_new) X(differ_take) X(strata_new) X(strata_add) X(strata_add_coded) X(strata_estimate) \
     X(elements_sort) X(outline_new) X(outline_load) X(outline_lacking) \
-    X(few_build) X(place_new) X(place_take) X(place_give) X(sorted_new) X(sorted_load) X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
+    X(few_build) X(place_new) X(place_take) X(place_give) X(sorted_new) X(sorted_load) \
+    X(index_plan_for) X(index_builder_new) X(index_builder_open) X(index_builder_add) X(index_column_new) X(index_builder_place) \
+    X(index_builder_drop) X(index_builder_merge) X(index_builder_set) X(index_builder_commit) X(index_map) X(index_load) \
+    X(index_ask) X(index_ask_each) X(index_coverage) X(index_document) X(index_damage) X(index_verify) \
+    X(hll_new) X(hll_merge) X(hll_load) X(shingler_new) X(shingle) \
     X(hll_add) X(hll_copy) X(hll_set_hasher) X(hll_common) X(hll_only) X(hll_save) X(hll_open) \
     X(tdigest_new) X(tdigest_copy) X(tdigest_add) X(tdigest_merge) X(tdigest_restore) X(tdigest_save) X(tdigest_open) X(topk_save) X(topk_open) X(sketch_save) X(sketch_open) X(stored_write) X(stored_save) \
     X(stored_load) X(stored_open) X(stored_merge) X(stored_update) \

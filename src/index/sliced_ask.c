@@ -149,6 +149,30 @@ static void bits_fill(uint64_t *words, uint64_t at, uint64_t n)
     }
 }
 
+/* Words as they are in rows become those of this machine. */
+static void words_turn(uint64_t *words, size_t n)
+{
+    for (size_t i = 0; bly_le64(1) != 1 && i < n; i++)
+        words[i] = bly_le64(words[i]);
+}
+
+/* Columns of documents that follow each other. */
+static void scatter_run(const bly_sliced_group *g, const unsigned char *columns,
+                        uint64_t *out)
+{
+    const uint64_t nwords = group_words(g);
+    const unsigned shift = g->first % 64;
+    uint64_t *const to = out + g->first / 64;
+    for (uint64_t i = 0; i < nwords && !shift; i++)
+        to[i] |= bly_load64(columns + 8 * i);
+    for (uint64_t i = 0; i < nwords && shift; i++) {
+        const uint64_t word = bly_load64(columns + 8 * i);
+        to[i] |= word << shift;
+        if (word >> (64 - shift)) /* else there may be no next word */
+            to[i + 1] |= word >> (64 - shift);
+    }
+}
+
 /* Set the bits of the documents that the columns stand for. */
 static void group_scatter(const bly_index *x, const bly_sliced_group *g,
                           const unsigned char *columns, uint64_t *out)
@@ -156,24 +180,19 @@ static void group_scatter(const bly_index *x, const bly_sliced_group *g,
     bool right = true;
     const uint64_t nwords = group_words(g);
     const unsigned char *const list = bly_sliced_list(g, x->bytes, &right);
-    const unsigned shift = g->first % 64;
-    uint64_t *const to = out + g->first / 64;
-    for (uint64_t i = 0; i < nwords && right; i++) {
-        uint64_t word = bly_load64(columns + 8 * i);
-        if (!list && word) {
-            to[i] |= word << shift;
-            if (shift && word >> (64 - shift))
-                to[i + 1] |= word >> (64 - shift);
-            continue;
-        }
-        for (; word; word &= word - 1) {
+    if (!list) {
+        scatter_run(g, columns, out);
+        return;
+    }
+    for (uint64_t i = 0; i < nwords && right; i++)
+        for (uint64_t word = bly_load64(columns + 8 * i); word;
+             word &= word - 1) {
             const uint64_t column = 64 * i + (uint64_t)__builtin_ctzll(word);
             const uint32_t at = bly_load32(list + 4 * column);
             right &= at < g->span;
             const uint64_t number = g->first + (right ? at : 0);
             out[number / 64] |= UINT64_C(1) << (number % 64);
         }
-    }
     if (!right)
         bits_fill(out, g->first, g->span);
 }
@@ -260,13 +279,21 @@ bly_status bly_index_ask_each(const bly_index *x, unsigned class_number,
     const uint32_t k = x->classes[class_number].k;
     uint64_t ngroups;
     const bly_sliced_group *const g = groups_of(x, class_number, &ngroups);
-    memset(maybe, 0, 8 * nwords * n);
+    /* The columns of one group that has all documents are the answer. */
+    const bool whole = ngroups == 1 && g->ndocs == x->ndocs;
+    if (!whole)
+        memset(maybe, 0, 8 * nwords * n);
     for (uint64_t j = 0; j < ngroups; j++)
         for (size_t i = 0; i < n; i++) {
+            uint64_t *const out = maybe + i * nwords;
             if (i + ASK_AHEAD < n)
                 group_fetch(x, &g[j], k, hashes[i + ASK_AHEAD]);
-            group_meet(x, &g[j], hashes + i, 1, a.columns);
-            group_scatter(x, &g[j], a.columns, maybe + i * nwords);
+            group_meet(x, &g[j], hashes + i, 1,
+                       whole ? (unsigned char *)out : a.columns);
+            if (whole)
+                words_turn(out, nwords);
+            else
+                group_scatter(x, &g[j], a.columns, out);
         }
     for (size_t i = 0; i < n && x->dropped; i++)
         remove_dropped(x, maybe + i * nwords);
@@ -313,11 +340,13 @@ static void coverage_give(const bly_index *x, const bly_sliced_group *g,
     bool right = true;
     const unsigned char *const list = bly_sliced_list(g, x->bytes, &right);
     for (uint64_t i = 0; i < g->ndocs && right; i++) {
+        const uint32_t count = planes_get(planes, nplanes, i);
         const uint64_t at = list ? bly_load32(list + 4 * i) : i;
+        if (!count)
+            continue; /* as in group_scatter(), where its bit is clear */
         right = at < g->span;
         if (right)
-            count_to(&counts[g->first + at], planes_get(planes, nplanes, i),
-                     most);
+            count_to(&counts[g->first + at], count, most);
     }
     for (uint64_t i = 0; i < g->span && !right; i++)
         counts[g->first + i] = most;

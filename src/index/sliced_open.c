@@ -480,10 +480,10 @@ bly_status bly_index_document(const bly_index *x, uint64_t number,
 
 bly_status bly_index_damage(const bly_index *x)
 {
-    bly_status st = BLY_OK;
-    for (uint32_t i = 0; i < x->nsegments && !st; i++)
+    bly_status st = x ? BLY_OK : bly_fail_null("x");
+    for (uint32_t i = 0; !st && i < x->nsegments; i++)
         st = bly_sums_status(x->segments[i].part.sums);
-    for (uint64_t i = 0; i < x->ngroups && !st; i++)
+    for (uint64_t i = 0; !st && i < x->ngroups; i++)
         st = bly_sums_status(x->groups[i].part.sums);
     return st;
 }
