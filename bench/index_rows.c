@@ -6,9 +6,8 @@
  * Documents of 2,000 words each at a rate of 0.001, and as many terms that are
  * asked of all of them: of an index, in one call, and of one .bly file per
  * document (the default kind, same rate), mapped and asked for all terms at
- * once. The share of "maybe" is shown for both, since both have the same rate and
- * terms that are there. The best of three rounds counts; times are those of
- * this thread.
+ * once. The share of "maybe" is shown for both, since both have one rate. The
+ * best of three rounds counts; times are those of this thread.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

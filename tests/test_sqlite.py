@@ -166,6 +166,32 @@ def test_facts_and_plans(db, ok):
     fails(db, "SELECT * FROM bly_file('absent')", says="absent")
 
 
+def found(db, path, term):
+    return sorted({r[0] for r in db.execute("SELECT document FROM bly_index_search(?, ?)", (str(path), term))})
+
+
+def test_which_files_may_have_a_word(db, ok):
+    for name, text in (("a.log", "GET /x trace-7f3a91\n"), ("b.log", "ERROR user=4711\nok\n"), ("c.log", "ERROR other\n")):
+        (ok.path / "logs").mkdir(exist_ok=True)
+        (ok.path / "logs" / name).write_text(text)
+    ok("index", "build", "-q", "-o", "logs.blx", "logs")
+    ok("index", "build", "-q", "-i", "-o", "small.blx", "logs")
+    blx = ok.path / "logs.blx"
+    assert [f.rsplit("/", 1)[1] for f in found(db, blx, "ERROR")] == ["b.log", "c.log"]
+    assert [f.rsplit("/", 1)[1] for f in found(db, blx, "user=4711")] == ["b.log"]
+    assert [f.rsplit("/", 1)[1] for f in found(db, blx, "trace-7f3a91")] == ["a.log"]
+    assert found(db, blx, "error") == [] and len(found(db, ok.path / "small.blx", "error")) == 2
+    assert db.execute("SELECT count(*) FROM bly_index_search(?, NULL)", (str(blx),)).fetchone()[0] == 0
+    assert one(db, "SELECT term FROM bly_index_search(?, ?)", str(blx), "other") == "other"
+    fails(db, "SELECT * FROM bly_index_search(?, '--')", str(blx), says="no word")
+    fails(db, "SELECT * FROM bly_index_search(?)", str(blx))
+    fails(db, "SELECT * FROM bly_index_search('absent.blx', 'x')", says="absent.blx")
+    raw = bytearray(blx.read_bytes())
+    raw[-1] ^= 1
+    (ok.path / "bad.blx").write_bytes(raw)
+    fails(db, "SELECT * FROM bly_index_search(?, 'x')", str(ok.path / "bad.blx"), says="damaged")
+
+
 # ---------------------------------------------------------------- bad input
 
 def test_a_damaged_file_never_says_no(db, ok):
@@ -207,7 +233,7 @@ def test_a_pipe_is_no_file(db, tmp_path):
     """Whoever opened it would wait."""
     os.mkfifo(tmp_path / "pipe")
     for sql in ("SELECT bly_has(?, 1)", "SELECT bly_load(?)", "SELECT bly_info(?)", "SELECT * FROM bly_file(?)",
-                "SELECT bly_save(bly_agg(1), ?)"):
+                "SELECT * FROM bly_index_search(?, 'x')", "SELECT bly_save(bly_agg(1), ?)"):
         fails(db, sql, str(tmp_path / "pipe"), says="a pipe")
 
 
@@ -458,7 +484,8 @@ def test_a_path_ends_where_it_ends(db, tmp_path):
     db.execute("SELECT bly_save(bly_agg('x'), ?)", (path,)).fetchall()
     cut = path + "\0.txt"
     for sql in ("SELECT bly_has(?, 'x')", "SELECT bly_count(?, 'x')", "SELECT bly_info(?)", "SELECT bly_load(?)",
-                "SELECT bly_save(bly_agg('y'), ?)", "SELECT * FROM bly_file(?)"):
+                "SELECT bly_save(bly_agg('y'), ?)", "SELECT * FROM bly_file(?)",
+                "SELECT * FROM bly_index_search(?, 'x')"):
         fails(db, sql, cut, says="NUL")
     assert one(db, "SELECT bly_has(?, 'x')", path) == 1
 

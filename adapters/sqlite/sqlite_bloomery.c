@@ -5,7 +5,8 @@
  *     SELECT bly_has('seen.bly', email) FROM people;
  *
  * functions.c has those that ask, aggregates.c those that make, lasting.c what
- * they made, table.c the virtual table, file.c the facts of a file. Compiled
+ * they made, table.c the virtual table, file.c the facts of a file, index.c
+ * which documents have a term. Compiled
  * with SQLITE_CORE it is linked into a program: call sqlite3_bloomery_init(db,
  * NULL, NULL).
  */
@@ -96,6 +97,8 @@ int sqlite3_bloomery_init(sqlite3 *db, char **error,
         rc = sqlite3_create_module(db, "bloomery", &table_module, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_module(db, "bly_file", &file_module, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_module(db, "bly_index_search", &index_module, NULL);
     return rc;
 }
 

@@ -110,6 +110,6 @@ int function_register(sqlite3 *db, struct connection *c,
 
 int functions_register(sqlite3 *db, struct connection *c);
 int aggregates_register(sqlite3 *db, struct connection *c);
-extern const sqlite3_module table_module, file_module;
+extern const sqlite3_module table_module, file_module, index_module;
 
 #endif
