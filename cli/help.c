@@ -12,9 +12,9 @@
 #include "report/say.h"
 #include "report/show.h"
 
-#define OVERVIEW                                                            \
-    "Filters answer \"is this key in the set?\" using a few bits per key. " \
-    "\"No\" is certain, but for the kind generalized; \"maybe\" is wrong "  \
+#define OVERVIEW                                                              \
+    "Filters answer \"is this key in the set?\" using a few bits per key. "   \
+    "\"No\" is certain, except for the kind generalized; \"maybe\" is wrong " \
     "with a small probability that you choose."
 
 /* What holds for all commands. */

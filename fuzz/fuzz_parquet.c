@@ -61,7 +61,7 @@ static void use(bly_parquet *p)
     bly_parquet_shape shape;
     bly_parquet_stat(p, &shape);
     for (size_t i = 0; i < shape.ncolumns; i++) {
-        struct chunk c = { .file = p, .number = i, .error = &error };
+        struct column_chunk c = { .file = p, .number = i, .error = &error };
         bly_parquet_column_at(p, i, &c.column);
         for (c.group = 0; c.group < shape.ngroups; c.group++) {
             bly_parquet_filter filter;

@@ -50,7 +50,7 @@ static void try_mirror(const char *text, size_t n, unsigned which)
     char why[160];
     const unsigned char hash[HASH_MOST] = { 0x5b, 0xaa, 0x61 };
     uint64_t count;
-    struct range r;
+    struct mirror_range r;
     if (m.fd < 0)
         return;
     if (write(m.fd, text, n) == (ssize_t)n) {

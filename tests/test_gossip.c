@@ -394,7 +394,7 @@ static void ranks_as_by_hand(void **state)
     const char *const texts[] = { "Often,", "RARE often" };
     assert_true(query_words(&q, texts, 2));
     assert_int_equal(q.n, 2);
-    struct search s;
+    struct gossip_search s;
     assert_true(search_new(&s, &w->peers[0], &q, 0));
     assert_int_equal(s.npeers, 4);
     assert_true(fabs(s.query.words[0].weight - log(2)) < 1e-12);

@@ -27,7 +27,7 @@ int64_t session_within(int64_t ms)
     return (int64_t)clock_ms() + ms;
 }
 
-static bool flow_fail(struct flow *f, const char *what, int error)
+static bool flow_fail(struct session_flow *f, const char *what, int error)
 {
     if (!f->why[0])
         snprintf(f->why, sizeof f->why, "%s%s%s", what, error ? ": " : "",
@@ -36,7 +36,7 @@ static bool flow_fail(struct flow *f, const char *what, int error)
 }
 
 /* What is known better. */
-static void flow_say(struct flow *f, const char *what)
+static void flow_say(struct session_flow *f, const char *what)
 {
     f->why[0] = '\0';
     flow_fail(f, what, 0);
@@ -49,7 +49,7 @@ const char *session_why(const struct session *s)
 
 /* ------------------------------------------------------------------ bytes */
 
-static bool flow_wait(struct flow *f, short events, int64_t until)
+static bool flow_wait(struct session_flow *f, short events, int64_t until)
 {
     for (;;) {
         struct pollfd p = { .fd = f->fd, .events = events };
@@ -69,8 +69,8 @@ static bool flow_wait(struct flow *f, short events, int64_t until)
     }
 }
 
-static bool flow_write(struct flow *f, const unsigned char *at, size_t n,
-                       int64_t until)
+static bool flow_write(struct session_flow *f, const unsigned char *at,
+                       size_t n, int64_t until)
 {
     while (n) {
         if (!flow_wait(f, POLLOUT, until))
@@ -93,7 +93,7 @@ static bool flow_write(struct flow *f, const unsigned char *at, size_t n,
 }
 
 /* *ended: it was closed before the first of them. */
-static bool flow_read(struct flow *f, unsigned char *to, size_t n,
+static bool flow_read(struct session_flow *f, unsigned char *to, size_t n,
                       int64_t until, bool *ended)
 {
     for (size_t done = 0; done < n;) {
@@ -114,7 +114,7 @@ static bool flow_read(struct flow *f, unsigned char *to, size_t n,
     return true;
 }
 
-static bool flow_room(struct flow *f, unsigned char **at, size_t *room,
+static bool flow_room(struct session_flow *f, unsigned char **at, size_t *room,
                       size_t n)
 {
     return GROW(at, room, n) || flow_fail(f, "out of memory", 0);
@@ -169,7 +169,7 @@ void session_done(struct session *s)
         close(s->out.fd), s->out.fd = -1;
 }
 
-static void flow_free(struct flow *f)
+static void flow_free(struct session_flow *f)
 {
     free(f->frame);
     free(f->sealed);
@@ -179,7 +179,7 @@ static void flow_free(struct flow *f)
 
 void session_trim(struct session *s)
 {
-    struct flow *const both[] = { &s->in, &s->out };
+    struct session_flow *const both[] = { &s->in, &s->out };
     for (int i = 0; i < 2; i++)
         if (both[i]->room > STEP || both[i]->room_sealed > STEP)
             flow_free(both[i]);
@@ -255,7 +255,7 @@ bool session_greet(struct session *s, bool asks, const struct address *server,
 bool session_put(struct session *s, const unsigned char *frame, size_t n,
                  int64_t until)
 {
-    struct flow *const f = &s->out;
+    struct session_flow *const f = &s->out;
     if (s->secure.on) {
         if (!flow_room(f, &f->sealed, &f->room_sealed, n + SECURE_MORE))
             return false;
@@ -267,7 +267,7 @@ bool session_put(struct session *s, const unsigned char *frame, size_t n,
 
 bool session_send(struct session *s, const struct frame *f, int64_t until)
 {
-    struct flow *const out = &s->out;
+    struct session_flow *const out = &s->out;
     if (f->nbody > FRAME_BODY)
         return flow_fail(out, "a message is too long", 0);
     if (!flow_room(out, &out->frame, &out->room, f->nbody + FRAME_OVERHEAD))
@@ -297,7 +297,7 @@ static bool frame_wrong(struct session *s)
 static bool record_comes(struct session *s, size_t most, size_t *n,
                          int64_t until)
 {
-    struct flow *const f = &s->in;
+    struct session_flow *const f = &s->in;
     bool ended = false;
     if (!flow_room(f, &f->frame, &f->room, 4))
         return false;
@@ -319,7 +319,7 @@ static bool record_comes(struct session *s, size_t most, size_t *n,
 
 bool session_receive(struct session *s, struct frame *f, int64_t until)
 {
-    struct flow *const in = &s->in;
+    struct session_flow *const in = &s->in;
     const size_t most = (s->most ? s->most : FRAME_BODY) + FRAME_OVERHEAD;
     size_t n, used;
     in->late = false;

@@ -21,7 +21,7 @@
 #define SESSION_NEVER INT64_MAX /* there is no such time */
 
 /* One of its two directions. */
-struct flow {
+struct session_flow {
     int fd;
     bool late;             /* the last failure: it was not done in time */
     char why[SESSION_WHY]; /* the first failure; empty: none */
@@ -36,7 +36,7 @@ struct session {
     const struct secure_secret *secret;
     size_t most; /* bytes of a body that comes; 0: FRAME_BODY */
 
-    struct flow in, out;
+    struct session_flow in, out;
     pid_t child; /* the command; 0: none */
     struct secure secure;
     unsigned char stranger[8]; /* what came instead of a hello */

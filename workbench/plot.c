@@ -510,7 +510,7 @@ static void draw_references(struct picture *p)
                 axis_place(a, c), p->right);
     }
     for (size_t i = 0; i < p->nmarks; i++) {
-        const struct mark *m = &p->marks[i];
+        const struct plot_mark *m = &p->marks[i];
         const double y = p->top - 6 - m->row * PLOT_ROW;
         const double x = m->at + 4 * p->mark_side;
         if (m->room < 20)

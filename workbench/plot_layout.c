@@ -338,7 +338,7 @@ static double measure_labels(struct picture *p)
 
 static int compare_marks(const void *a, const void *b)
 {
-    const struct mark *l = a, *m = b;
+    const struct plot_mark *l = a, *m = b;
     return (l->at > m->at) - (l->at < m->at);
 }
 
@@ -359,7 +359,7 @@ static bool place_marks(struct picture *p, int side)
     p->mark_side = side;
     p->nmark_rows = 0;
     for (size_t k = 0; k < p->nmarks; k++) {
-        struct mark *m = &p->marks[side > 0 ? p->nmarks - 1 - k : k];
+        struct plot_mark *m = &p->marks[side > 0 ? p->nmarks - 1 - k : k];
         const double w = 8 + svg_text_width(m->name, NULL, 12);
         const double end = m->at + side * w;
         unsigned r = 0;
@@ -385,7 +385,8 @@ static void collect_marks(struct picture *p)
         const double c = axis_coordinate(p->x.want, r->at);
         if (r->vertical && plot_named(r->label) && axis_within(&p->x, c))
             p->marks[p->nmarks++] =
-                (struct mark){ .name = r->label, .at = axis_place(&p->x, c) };
+                (struct plot_mark){ .name = r->label,
+                                    .at = axis_place(&p->x, c) };
     }
     qsort(p->marks, p->nmarks, sizeof *p->marks, compare_marks);
     if (!place_marks(p, 1) && !place_marks(p, -1))

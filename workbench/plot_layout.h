@@ -41,7 +41,7 @@ enum naming {
 };
 
 /* A label above the plot, of a vertical line. */
-struct mark {
+struct plot_mark {
     const char *name;
     double at; /* in the picture */
     unsigned row;
@@ -59,7 +59,7 @@ struct picture {
     size_t columns, rows; /* of the legend */
     double row_height;
     double column_width;
-    struct mark *marks;
+    struct plot_mark *marks;
     size_t nmarks;
     unsigned nmark_rows;
     int mark_side; /* labels right (1) or left (-1) of their lines */

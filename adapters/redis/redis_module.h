@@ -85,7 +85,7 @@ __attribute__((format(printf, 2, 3))) int reply_error(server_ctx *ctx,
 /* --------------------------------------------------------------- arguments */
 
 /* Bytes of an argument. */
-typedef struct bytes {
+typedef struct redis_bytes {
     const char *at;
     size_t n;
 } bytes;

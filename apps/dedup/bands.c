@@ -122,7 +122,7 @@ static bool take_members(void *ctx, const struct dedup_key *keys, size_t n)
 
 static bool turn_around(struct banding *g)
 {
-    struct store *const s = &g->job->store;
+    struct dedup_store *const s = &g->job->store;
     struct dedup_buckets *const b = g->out;
     bool told;
     if (!STORE(s, b->first, g->docs->n + 1) || !STORE(s, b->of, b->ndocs) ||

@@ -11,7 +11,7 @@
 
 /* Zero but for the first two is empty. */
 struct crowd {
-    struct store *store;
+    struct dedup_store *store;
     unsigned k;      /* components of a row */
     uint64_t *slots; /* tag of a value << 32 | 1 + document; 0: free */
     uint64_t n, nslots;

@@ -32,8 +32,8 @@
 /* What every stage has at hand: what is wanted, room, and what went wrong. */
 struct dedup_job {
     const struct dedup_options *opt;
-    struct store store; /* of all arrays by document, bucket and pair */
-    int work_fd;        /* the folder of --work; 0: none */
+    struct dedup_store store; /* of all arrays by document, bucket and pair */
+    int work_fd;              /* the folder of --work; 0: none */
     char error[512];
 };
 
@@ -215,8 +215,8 @@ struct dedup_pair *dedup_pair_of(struct dedup_job *job,
 
 /* The shingles of documents that were compared. */
 struct dedup_sets {
-    struct store store; /* of words, one more than the job's */
-    uint64_t *words;    /* of a set: how many, and then they */
+    struct dedup_store store; /* of words, one more than the job's */
+    uint64_t *words;          /* of a set: how many, and then they */
     uint64_t len, room;
     uint64_t *at; /* of a document: 1 + where its set is; 0: nowhere */
     bool indexed; /* the first ones are of the index, in its order */

@@ -142,7 +142,7 @@ static bool make_sets(void *ctx, unsigned worker, struct block *b)
 /* What does not fit memory goes to a file. */
 bool dedup_set_room(struct dedup_sets *sets, const char *folder, uint64_t n)
 {
-    struct store *const s = &sets->store;
+    struct dedup_store *const s = &sets->store;
     const uint64_t want = sets->len + n;
     if (want <= sets->room)
         return true;

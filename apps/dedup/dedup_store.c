@@ -23,7 +23,7 @@
 /* Uses between two looks. A use may bring 16 pages in. */
 #define USES_A_LOOK 64
 
-static struct store_array *array_of(struct store *s, const void *p)
+static struct store_array *array_of(struct dedup_store *s, const void *p)
 {
     for (size_t i = 0; i < STORE_ARRAYS; i++)
         if (s->arrays[i].at == p)
@@ -31,7 +31,8 @@ static struct store_array *array_of(struct store *s, const void *p)
     return NULL;
 }
 
-static bool file_resize(struct store *s, struct store_array *a, size_t nbytes)
+static bool file_resize(struct dedup_store *s, struct store_array *a,
+                        size_t nbytes)
 {
     const bool fresh = !a->at;
     const int fd = fresh ? scratch_file(s->folder) : a->fd;
@@ -57,7 +58,7 @@ static bool file_resize(struct store *s, struct store_array *a, size_t nbytes)
     return true;
 }
 
-bool store_resize(struct store *s, void **p, uint64_t n, size_t size)
+bool store_resize(struct dedup_store *s, void **p, uint64_t n, size_t size)
 {
     struct store_array *const a =
         array_of(s, *p); /* of NULL: one that is free */
@@ -81,7 +82,7 @@ bool store_resize(struct store *s, void **p, uint64_t n, size_t size)
     return true;
 }
 
-bool store_zeros(struct store *s, void **p, uint64_t n, size_t size)
+bool store_zeros(struct dedup_store *s, void **p, uint64_t n, size_t size)
 {
     *p = NULL;
     if (!store_resize(s, p, n, size))
@@ -91,7 +92,7 @@ bool store_zeros(struct store *s, void **p, uint64_t n, size_t size)
     return true;
 }
 
-void store_release(struct store *s, void *p)
+void store_release(struct dedup_store *s, void *p)
 {
     struct store_array *const a = p ? array_of(s, p) : NULL;
     if (!a)
@@ -106,7 +107,7 @@ void store_release(struct store *s, void *p)
 }
 
 /* Bytes of files in the process's memory; 0 where nobody tells. */
-static uint64_t resident(struct store *s)
+static uint64_t resident(struct dedup_store *s)
 {
     char text[128];
     unsigned long long all, of_files;
@@ -122,13 +123,13 @@ static uint64_t resident(struct store *s)
     return (uint64_t)of_files * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void store_trim(struct store *s)
+void store_trim(struct dedup_store *s)
 {
     if (s->folder && ++s->uses % USES_A_LOOK == 0)
         store_trim_now(s);
 }
 
-void store_trim_now(struct store *s)
+void store_trim_now(struct dedup_store *s)
 {
     if (!s->folder || resident(s) <= s->limit)
         return;
@@ -137,7 +138,7 @@ void store_trim_now(struct store *s)
             madvise(s->arrays[i].at, s->arrays[i].nbytes, MADV_DONTNEED);
 }
 
-void store_free(struct store *s)
+void store_free(struct dedup_store *s)
 {
     for (size_t i = 0; i < STORE_ARRAYS; i++)
         store_release(s, s->arrays[i].at);

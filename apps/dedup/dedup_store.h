@@ -16,7 +16,7 @@
 
 #define STORE_ARRAYS 64
 
-struct store {
+struct dedup_store {
     const char *folder; /* NULL: memory */
     uint64_t limit;     /* bytes of files that may be resident */
     struct store_array {
@@ -32,23 +32,23 @@ struct store {
  * new in a file is zeros, in memory it is anything. False with errno, and all
  * is as it was. */
 #define STORE(s, p, n) store_resize(s, (void **)&(p), n, sizeof *(p))
-bool store_resize(struct store *s, void **p, uint64_t n, size_t size);
+bool store_resize(struct dedup_store *s, void **p, uint64_t n, size_t size);
 
 /* The same for a new array, whose bytes are zeros. */
 #define STORE_ZEROS(s, p, n) store_zeros(s, (void **)&(p), n, sizeof *(p))
-bool store_zeros(struct store *s, void **p, uint64_t n, size_t size);
+bool store_zeros(struct dedup_store *s, void **p, uint64_t n, size_t size);
 
 /* Give one array back; store_free() does it for all. NULL is allowed. */
-void store_release(struct store *s, void *p);
+void store_release(struct dedup_store *s, void *p);
 
 /* Between uses of arrays: keep to the limit. Cheap, so call it often: once for
  * every few places that are far apart. No other thread may change an array's
  * size meanwhile; using them is fine. */
-void store_trim(struct store *s);
+void store_trim(struct dedup_store *s);
 
 /* The same after a use of many places. */
-void store_trim_now(struct store *s);
+void store_trim_now(struct dedup_store *s);
 
-void store_free(struct store *s);
+void store_free(struct dedup_store *s);
 
 #endif

@@ -79,7 +79,7 @@ bool dedup_grow(void **p, uint64_t n, size_t size)
 bool dedup_room(struct dedup_job *job, uint64_t n, struct dedup_docs *docs)
 {
     const struct dedup_options *const o = job->opt;
-    struct store *const s = &job->store;
+    struct dedup_store *const s = &job->store;
     const uint64_t want = docs->n + n;
     if (want > DEDUP_MAX_DOCS - 1)
         return dedup_fail(job, "more than 2^32 - 2 documents");

@@ -261,7 +261,7 @@ double dedup_floor(const struct dedup_options *o)
 bool dedup_greedy(struct dedup_job *job, const struct dedup_case *c,
                   const uint32_t *only, struct dedup_verdicts *out)
 {
-    struct store *const s = &job->store;
+    struct dedup_store *const s = &job->store;
     const uint64_t n = c->docs->n;
     const double t = job->opt->threshold;
     struct walk w = { .job = job,

@@ -97,7 +97,7 @@ static bool find_equal(struct ranking *r)
 bool dedup_order(struct dedup_job *job, const struct dedup_docs *docs,
                  struct dedup_order *out)
 {
-    struct store *const s = &job->store;
+    struct dedup_store *const s = &job->store;
     struct ranking r = { .job = job, .docs = docs, .out = out };
     if (!STORE(s, out->docs, docs->n) || !STORE(s, out->rank, docs->n) ||
         !STORE(s, out->same, docs->n))

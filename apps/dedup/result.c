@@ -137,7 +137,7 @@ static int by_text(const void *x, const void *y, void *ctx)
 
 static bool put_pair(struct pair_lines *l, uint32_t a, uint32_t b, double j)
 {
-    struct store *const s = &l->job->store;
+    struct dedup_store *const s = &l->job->store;
     char abuf[ID_ROOM], bbuf[ID_ROOM];
     const char *ida, *idb;
     const size_t na = dedup_id(l->docs, a, abuf, sizeof abuf, &ida);

@@ -61,7 +61,8 @@ bool join_put(struct join_out *out, const struct block *row)
     return out->text.len < OUT_BYTES || join_flush(out);
 }
 
-bool join_row(struct joining *j, bly_bytes left, const struct held_row *right)
+bool join_row(struct join_state *j, bly_bytes left,
+              const struct held_row *right)
 {
     j->row.len = 0;
     if (j->type == JOIN_SEMI || j->type == JOIN_ANTI)
@@ -72,7 +73,7 @@ bool join_row(struct joining *j, bly_bytes left, const struct held_row *right)
     return joined_row(&j->shape, left, right ? &rest : NULL, &j->row);
 }
 
-static bool put_join_header(struct joining *j)
+static bool put_join_header(struct join_state *j)
 {
     const struct input *const left = j->left_input;
     const bool first = !j->headed && left->header.len;
@@ -89,7 +90,7 @@ static bool put_join_header(struct joining *j)
 
 /* ------------------------------------------------------------------- inputs */
 
-bool join_input(struct joining *j, const char *name, bool right,
+bool join_input(struct join_state *j, const char *name, bool right,
                 struct input *in)
 {
     struct keys keys = j->args->keys;
@@ -111,7 +112,7 @@ bool join_input(struct joining *j, const char *name, bool right,
     return true;
 }
 
-static int run_rows(struct joining *j, struct input *in,
+static int run_rows(struct join_state *j, struct input *in,
                     bly_status (*batch)(struct job *, struct batch *),
                     bool in_order)
 {
@@ -131,7 +132,7 @@ static int run_rows(struct joining *j, struct input *in,
 
 /* ------------------------------------------------------------------ filters */
 
-static bool join_spec(const struct joining *j, bly_spec *spec)
+static bool join_spec(const struct join_state *j, bly_spec *spec)
 {
     bly_kind_info kind;
     if (!sizing_spec(&j->args->sizing, spec) ||
@@ -148,7 +149,8 @@ static bool join_spec(const struct joining *j, bly_spec *spec)
     return true;
 }
 
-static bool tell_filter(struct joining *j, const bly_filter *f, const char *of)
+static bool tell_filter(struct join_state *j, const bly_filter *f,
+                        const char *of)
 {
     bly_stats s;
     bly_stat(f, &s);
@@ -160,7 +162,7 @@ static bool tell_filter(struct joining *j, const bly_filter *f, const char *of)
 
 static bly_status left_keys(struct job *job, struct batch *b)
 {
-    struct joining *const j = job->ctx;
+    struct join_state *const j = job->ctx;
     uint64_t sum = 0;
     for (size_t i = 0; i < b->n; i++)
         sum += b->hashes[i];
@@ -171,7 +173,7 @@ static bly_status left_keys(struct job *job, struct batch *b)
 
 /* A filter of the keys of LEFT. Lines without a key are told when LEFT is read
  * again. */
-static int filter_left(struct joining *j, struct input *in, uint64_t nbytes)
+static int filter_left(struct join_state *j, struct input *in, uint64_t nbytes)
 {
     bly_spec spec = { 0 };
     if (!join_spec(j, &spec))
@@ -229,12 +231,12 @@ static bool gather_row(void *ctx, const struct held_row *row)
 }
 
 /* The hashes of rows that lie in the temporary file. */
-static bool gather_spilled(struct joining *j, struct gathered *g)
+static bool gather_spilled(struct join_state *j, struct gathered *g)
 {
     bool ok = true;
     for (unsigned i = 0; i < JOIN_PARTS && ok; i++) {
         struct stream_reader r;
-        struct record record;
+        struct stream_record record;
         ok = reader_open(&r, &j->scratch, &j->right[i], j->scratch.buffer);
         while (ok && reader_get(&r, &record, sizeof record)) {
             j->row.len = 0;
@@ -249,7 +251,7 @@ static bool gather_spilled(struct joining *j, struct gathered *g)
 }
 
 /* A filter of the rows of RIGHT that are held, for those of LEFT. */
-static int filter_right(struct joining *j)
+static int filter_right(struct join_state *j)
 {
     bly_spec spec = { 0 };
     struct gathered *const g = calloc(1, sizeof *g);
@@ -288,7 +290,7 @@ static int filter_right(struct joining *j)
 
 /* -------------------------------------------------------------------- RIGHT */
 
-bly_status join_hold(struct joining *j, uint64_t hash, bly_bytes key,
+bly_status join_hold(struct join_state *j, uint64_t hash, bly_bytes key,
                      const bly_bytes *rest, const char **why)
 {
     const bly_bytes nothing = { NULL, 0 };
@@ -308,9 +310,9 @@ bly_status join_hold(struct joining *j, uint64_t hash, bly_bytes key,
         *why = "out of memory";
         return BLY_ENOMEM;
     }
-    const struct record r = { .hash = hash,
-                              .nkey = (uint32_t)key.len,
-                              .nrest = (uint32_t)behind.len };
+    const struct stream_record r = { .hash = hash,
+                                     .nkey = (uint32_t)key.len,
+                                     .nrest = (uint32_t)behind.len };
     if (stream_add(&j->scratch, &j->right[hash >> (64 - JOIN_PART_BITS)], &r,
                    key.ptr, behind.ptr))
         return BLY_OK;
@@ -319,7 +321,7 @@ bly_status join_hold(struct joining *j, uint64_t hash, bly_bytes key,
 }
 
 /* The columns of RIGHT: from its header, once that was read, or a row. */
-void join_columns(struct joining *j, const struct input *in, bly_bytes row)
+void join_columns(struct join_state *j, const struct input *in, bly_bytes row)
 {
     struct joined *const shape = &j->shape;
     if (shape->nright)
@@ -337,7 +339,7 @@ void join_columns(struct joining *j, const struct input *in, bly_bytes row)
 
 static bly_status right_batch(struct job *job, struct batch *b)
 {
-    struct joining *const j = job->ctx;
+    struct join_state *const j = job->ctx;
     const bool rows = j->type == JOIN_INNER || j->type == JOIN_LEFT;
     bly_status st = BLY_OK;
     j->report.right_rows += b->n;
@@ -366,7 +368,7 @@ static bly_status right_batch(struct job *job, struct batch *b)
 /* --------------------------------------------------------------------- LEFT */
 
 /* All rows that come of one of LEFT. */
-static bool put_partners(struct joining *j, bly_bytes left,
+static bool put_partners(struct join_state *j, bly_bytes left,
                          struct held_row *right)
 {
     const bool all = j->type == JOIN_INNER || j->type == JOIN_LEFT;
@@ -388,7 +390,7 @@ static bool put_partners(struct joining *j, bly_bytes left,
 
 static bly_status left_batch(struct job *job, struct batch *b)
 {
-    struct joining *const j = job->ctx;
+    struct join_state *const j = job->ctx;
     bool ok = put_join_header(j);
     if (j->of_right)
         bly_has_hashes(j->of_right, b->hashes, b->n, b->picked);
@@ -422,7 +424,7 @@ static bly_status left_batch(struct job *job, struct batch *b)
 
 /* ---------------------------------------------------------------- the whole */
 
-const char *scratch_why(const struct joining *j)
+const char *scratch_why(const struct join_state *j)
 {
     static char why[256];
     if (j->scratch.error)
@@ -446,7 +448,7 @@ static uint64_t regular_size(const char *name)
 }
 
 /* The rows of RIGHT, from its file. */
-static int read_right(struct joining *j, const char *name)
+static int read_right(struct join_state *j, const char *name)
 {
     struct input in;
     if (!join_input(j, name, true, &in)) {
@@ -462,7 +464,7 @@ static int read_right(struct joining *j, const char *name)
 }
 
 /* Everything that is needed of RIGHT is there: LEFT past it. */
-static int read_left(struct joining *j, struct input *in)
+static int read_left(struct join_state *j, struct input *in)
 {
     for (unsigned i = 0; i < JOIN_PARTS; i++)
         if (!stream_flush(&j->scratch, &j->right[i]))
@@ -498,7 +500,7 @@ static int read_left(struct joining *j, struct input *in)
 
 /* LEFT and RIGHT, in the order that the sizes ask for. Lines without a key make
  * the status TROUBLE, and the others are joined. */
-static int join_both(struct joining *j, const struct list *names)
+static int join_both(struct join_state *j, const struct list *names)
 {
     const char *const left = names->at[0];
     const char *const right = j->args->remote ? NULL : names->at[1];
@@ -550,7 +552,7 @@ static bool args_sane(const struct join_args *a, const struct list *names)
     return !a->output || output_spares(a->output, names->at, names->n);
 }
 
-static void join_tell(struct joining *j)
+static void join_tell(struct join_state *j)
 {
     struct join_report *const r = &j->report;
     r->spilled = j->scratch.end;
@@ -578,7 +580,7 @@ static void join_tell(struct joining *j)
                 "temporary file\n]");
 }
 
-static int join_run(struct joining *j, const struct list *names)
+static int join_run(struct join_state *j, const struct list *names)
 {
     const struct join_args *const a = j->args;
     bly_draft *draft = NULL;
@@ -612,7 +614,7 @@ bool join_reaches(void)
 
 int join(const struct join_args *args, const struct list *operands)
 {
-    struct joining *const j = calloc(1, sizeof *j);
+    struct join_state *const j = calloc(1, sizeof *j);
     const char *const tmp = getenv("TMPDIR");
     static const char *const types[] = { "inner", "left", "semi", "anti" };
     if (!j)

@@ -28,7 +28,7 @@ struct join_out {
     struct block text; /* gathered */
 };
 
-struct joining {
+struct join_state {
     const struct join_args *args;
     enum join_type type;
     const char *folder;          /* for temporary files */
@@ -68,39 +68,40 @@ bool join_flush(struct join_out *out);
 
 /* Does the result have this row of LEFT, if it has a partner or not? Where it
  * has the partner too, this is the first of both. */
-static inline bool join_takes(const struct joining *j, bool partner)
+static inline bool join_takes(const struct join_state *j, bool partner)
 {
     return partner ? j->type != JOIN_ANTI
                    : j->type == JOIN_LEFT || j->type == JOIN_ANTI;
 }
 
 /* A row of LEFT into j->row, with a partner or without. */
-bool join_row(struct joining *j, bly_bytes left, const struct held_row *right);
+bool join_row(struct join_state *j, bly_bytes left,
+              const struct held_row *right);
 
 /* A row of RIGHT, of which nothing but the key is needed where rest is NULL.
  * BLY_OK, or why it could not be held. */
-bly_status join_hold(struct joining *j, uint64_t hash, bly_bytes key,
+bly_status join_hold(struct join_state *j, uint64_t hash, bly_bytes key,
                      const bly_bytes *rest, const char **why);
 
 /* partitions.c: a row of RIGHT, a row of LEFT to the temporary file; and the
  * result of all, when everything is there. False: scratch_why() says why. */
 bool part_right(void *joining, const struct held_row *row);
-bool part_left(struct joining *j, uint64_t number, uint64_t hash, bly_bytes key,
-               bly_bytes row, bool maybe);
-bool parts_join(struct joining *j);
-const char *scratch_why(const struct joining *j);
-void parts_free(struct joining *j);
+bool part_left(struct join_state *j, uint64_t number, uint64_t hash,
+               bly_bytes key, bly_bytes row, bool maybe);
+bool parts_join(struct join_state *j);
+const char *scratch_why(const struct join_state *j);
+void parts_free(struct join_state *j);
 
 /* remote.c: rows of RIGHT from the command; and the other end of it. NULL in a
  * program that cannot seal what they say. */
-__attribute__((weak)) int remote_rows(struct joining *j);
-__attribute__((weak)) int remote_serve(struct joining *j, const char *name);
+__attribute__((weak)) int remote_rows(struct join_state *j);
+__attribute__((weak)) int remote_serve(struct join_state *j, const char *name);
 
 /* Note the columns of RIGHT from its header, or a row. */
-void join_columns(struct joining *j, const struct input *in, bly_bytes row);
+void join_columns(struct join_state *j, const struct input *in, bly_bytes row);
 
 /* LEFT or RIGHT as an input. False, with the reason printed. */
-bool join_input(struct joining *j, const char *name, bool right,
+bool join_input(struct join_state *j, const char *name, bool right,
                 struct input *in);
 
 #endif

@@ -32,34 +32,35 @@ static unsigned part_of(uint64_t hash)
 
 bool part_right(void *joining, const struct held_row *row)
 {
-    struct joining *const j = joining;
-    const struct record r = { .hash = row->hash,
-                              .nkey = row->nkey,
-                              .nrest = row->nrest };
+    struct join_state *const j = joining;
+    const struct stream_record r = { .hash = row->hash,
+                                     .nkey = row->nkey,
+                                     .nrest = row->nrest };
     return stream_add(&j->scratch, &j->right[part_of(row->hash)], &r,
                       row->bytes, row->bytes + row->nkey);
 }
 
 /* Row `number` of the result into a run. */
-static bool run_put(struct joining *j, struct stream *run, uint64_t number)
+static bool run_put(struct join_state *j, struct stream *run, uint64_t number)
 {
-    const struct record r = { .number = number, .nrest = (uint32_t)j->row.len };
+    const struct stream_record r = { .number = number,
+                                     .nrest = (uint32_t)j->row.len };
     j->report.rows++;
     return stream_add(&j->scratch, run, &r, NULL, j->row.at);
 }
 
-static bool no_memory(struct joining *j)
+static bool no_memory(struct join_state *j)
 {
     j->out.failed = true;
     j->out.error = 0;
     return false;
 }
 
-bool part_left(struct joining *j, uint64_t number, uint64_t hash, bly_bytes key,
-               bly_bytes row, bool maybe)
+bool part_left(struct join_state *j, uint64_t number, uint64_t hash,
+               bly_bytes key, bly_bytes row, bool maybe)
 {
-    const struct record r = { number, hash, (uint32_t)key.len,
-                              (uint32_t)row.len };
+    const struct stream_record r = { number, hash, (uint32_t)key.len,
+                                     (uint32_t)row.len };
     if (maybe)
         return stream_add(&j->scratch, &j->left[part_of(hash)], &r, key.ptr,
                           row.ptr);
@@ -74,19 +75,19 @@ bool part_left(struct joining *j, uint64_t number, uint64_t hash, bly_bytes key,
 
 /* The rows of a part, while it is joined. */
 struct part {
-    struct joining *j;
+    struct join_state *j;
     const struct stream *left;
     struct stream_reader right;
-    struct record next; /* row of RIGHT that did not fit; */
-    bool waits;         /* if there is one */
-    bool last;          /* all of RIGHT is held, or was */
-    uint64_t *found;    /* a bit for each row of LEFT that has a partner */
-    struct block key;   /* of a row, and the row behind it */
+    struct stream_record next; /* row of RIGHT that did not fit; */
+    bool waits;                /* if there is one */
+    bool last;                 /* all of RIGHT is held, or was */
+    uint64_t *found;  /* a bit for each row of LEFT that has a partner */
+    struct block key; /* of a row, and the row behind it */
 };
 
 /* The bytes of a record into p->key, a newline behind them. */
 static bool part_bytes(struct part *p, struct stream_reader *from,
-                       const struct record *r)
+                       const struct stream_record *r)
 {
     const size_t n = (size_t)r->nkey + r->nrest;
     p->key.len = 0;
@@ -101,7 +102,7 @@ static bool part_bytes(struct part *p, struct stream_reader *from,
 /* Hold the next rows of RIGHT. */
 static bool part_hold(struct part *p)
 {
-    struct joining *const j = p->j;
+    struct join_state *const j = p->j;
     held_clear(&j->held);
     while (p->waits || reader_get(&p->right, &p->next, sizeof p->next)) {
         p->waits = !held_fits(&j->held, p->next.nkey, p->next.nrest);
@@ -119,10 +120,10 @@ static bool part_hold(struct part *p)
 }
 
 /* The rows of the result that row i of LEFT in this part gives now. */
-static bool part_match(struct part *p, uint64_t i, const struct record *r,
-                       struct stream *run)
+static bool part_match(struct part *p, uint64_t i,
+                       const struct stream_record *r, struct stream *run)
 {
-    struct joining *const j = p->j;
+    struct join_state *const j = p->j;
     const bool all = j->type == JOIN_INNER || j->type == JOIN_LEFT;
     const bly_bytes key = { p->key.at, r->nkey };
     const bly_bytes row = { p->key.at + r->nkey, r->nrest };
@@ -153,7 +154,7 @@ static bool part_match(struct part *p, uint64_t i, const struct record *r,
 static bool part_pass(struct part *p, struct stream *run)
 {
     struct stream_reader left;
-    struct record r;
+    struct stream_record r;
     bool ok = reader_open(&left, &p->j->scratch, p->left, p->j->scratch.buffer);
     for (uint64_t i = 0; ok && reader_get(&left, &r, sizeof r); i++)
         ok = part_bytes(p, &left, &r) && part_match(p, i, &r, run);
@@ -178,7 +179,7 @@ static struct stream *runs_more(struct runs *r)
     return &r->at[r->n++];
 }
 
-static bool part_join(struct joining *j, unsigned number, struct runs *runs)
+static bool part_join(struct join_state *j, unsigned number, struct runs *runs)
 {
     struct part p = { .j = j, .left = &j->left[number] };
     const uint64_t n = p.left->nrecords;
@@ -201,7 +202,7 @@ static bool part_join(struct joining *j, unsigned number, struct runs *runs)
 /* A run while it is merged: its next row. */
 struct merging {
     struct stream_reader reader;
-    struct record next;
+    struct stream_record next;
     size_t run;
 };
 
@@ -226,7 +227,7 @@ static void sink(struct merging *heap, size_t n, size_t i)
 }
 
 /* The next row of a run to the result. */
-static bool merge_row(struct joining *j, struct merging *m)
+static bool merge_row(struct join_state *j, struct merging *m)
 {
     j->row.len = 0;
     if (!block_fit(&j->row, m->next.nrest))
@@ -237,7 +238,7 @@ static bool merge_row(struct joining *j, struct merging *m)
     return join_put(&j->out, &j->row);
 }
 
-static bool runs_merge(struct joining *j, const struct runs *runs)
+static bool runs_merge(struct join_state *j, const struct runs *runs)
 {
     struct merging *const heap = calloc(runs->n + 1, sizeof *heap);
     size_t n = 0;
@@ -271,7 +272,7 @@ static bool runs_merge(struct joining *j, const struct runs *runs)
     return ok && !j->scratch.error;
 }
 
-bool parts_join(struct joining *j)
+bool parts_join(struct join_state *j)
 {
     struct runs runs = { 0 };
     struct stream *const alone = runs_more(&runs);
@@ -293,7 +294,7 @@ bool parts_join(struct joining *j)
     return ok;
 }
 
-void parts_free(struct joining *j)
+void parts_free(struct join_state *j)
 {
     for (unsigned i = 0; i < JOIN_PARTS; i++) {
         stream_free(&j->right[i]);

@@ -28,7 +28,7 @@
 /* ------------------------------------------------------------------- asking */
 
 struct remote {
-    struct joining *j;
+    struct join_state *j;
     struct wire wire;
     pthread_t writer;
     bool writes;
@@ -105,7 +105,7 @@ static bool read_shape(struct remote *r)
 /* One row, if there is one more. */
 static bool read_row(struct remote *r, uint64_t nkey)
 {
-    struct joining *const j = r->j;
+    struct join_state *const j = r->j;
     const bly_hasher *const hasher = bly_builder_hasher(j->builder);
     uint64_t nrest;
     r->key.len = r->rest.len = 0;
@@ -123,7 +123,7 @@ static bool read_row(struct remote *r, uint64_t nkey)
 
 static bool read_rows(struct remote *r)
 {
-    struct joining *const j = r->j;
+    struct join_state *const j = r->j;
     struct wire *const w = &r->wire;
     uint64_t n, sent;
     for (;;) {
@@ -148,7 +148,7 @@ static bool read_rows(struct remote *r)
     return !w->why;
 }
 
-int remote_rows(struct joining *j)
+int remote_rows(struct join_state *j)
 {
     struct remote *const r = calloc(1, sizeof *r);
     j->stopped = true; /* until it is known better */
@@ -173,7 +173,7 @@ int remote_rows(struct joining *j)
 /* ---------------------------------------------------------------- answering */
 
 struct serving {
-    struct joining *j;
+    struct join_state *j;
     struct wire wire;
     bool keys_only, begun;
     uint64_t rows, bytes, sent;
@@ -205,7 +205,7 @@ static bool read_request(struct serving *s, bly_filter **out)
 /* What stands before the rows, once the header was read. */
 static bool put_shape(struct serving *s, const struct input *in, bly_bytes row)
 {
-    struct joining *const j = s->j;
+    struct join_state *const j = s->j;
     struct joined *const shape = &j->shape;
     if (s->begun)
         return true;
@@ -226,7 +226,7 @@ static bool put_shape(struct serving *s, const struct input *in, bly_bytes row)
 
 static bool put_wire_row(struct serving *s, bly_bytes key, bly_bytes line)
 {
-    struct joining *const j = s->j;
+    struct join_state *const j = s->j;
     j->row.len = 0;
     if (!s->keys_only && !joined_rest(&j->shape, line, &j->row))
         return false;
@@ -240,7 +240,7 @@ static bool put_wire_row(struct serving *s, bly_bytes key, bly_bytes line)
 static bly_status serve_batch(struct job *job, struct batch *b)
 {
     struct serving *const s = job->ctx;
-    struct joining *const j = s->j;
+    struct join_state *const j = s->j;
     bool ok = put_shape(s, j->right_input, b->lines[0]);
     bly_has_hashes(j->of_left, b->hashes, b->n, b->picked);
     for (size_t i = 0; i < b->n && ok; i++) {
@@ -271,7 +271,7 @@ static bool put_totals(struct serving *s, const struct input *in)
 
 static int serve_rows(struct serving *s, const char *name)
 {
-    struct joining *const j = s->j;
+    struct join_state *const j = s->j;
     struct input in;
     j->out.put = wire_put;
     j->out.ctx = &s->wire;
@@ -295,7 +295,7 @@ static int serve_rows(struct serving *s, const char *name)
     return status;
 }
 
-int remote_serve(struct joining *j, const char *name)
+int remote_serve(struct join_state *j, const char *name)
 {
     struct serving *const s = calloc(1, sizeof *s);
     if (!s)

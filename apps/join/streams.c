@@ -72,8 +72,9 @@ static bool stream_put(struct scratch *s, struct stream *to, const void *bytes,
     return true;
 }
 
-bool stream_add(struct scratch *s, struct stream *to, const struct record *r,
-                const void *key, const void *rest)
+bool stream_add(struct scratch *s, struct stream *to,
+                const struct stream_record *r, const void *key,
+                const void *rest)
 {
     to->nrecords++;
     return stream_put(s, to, r, sizeof *r) &&

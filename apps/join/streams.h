@@ -30,15 +30,16 @@ struct stream {
 };
 
 /* What stands before the bytes of a record: a key and what follows it. */
-struct record {
+struct stream_record {
     uint64_t number; /* of the row, in the order of the result */
     uint64_t hash;
     uint32_t nkey, nrest;
 };
 
 /* Append a record. False: s->error says why. */
-bool stream_add(struct scratch *s, struct stream *to, const struct record *r,
-                const void *key, const void *rest);
+bool stream_add(struct scratch *s, struct stream *to,
+                const struct stream_record *r, const void *key,
+                const void *rest);
 
 /* Send what was gathered, and give its memory back. */
 bool stream_flush(struct scratch *s, struct stream *to);

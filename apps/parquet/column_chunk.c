@@ -49,7 +49,7 @@ static bool has_values(const bly_parquet_page *page)
 
 /* "row group 0, column url: ..." */
 __attribute__((format(printf, 2, 3))) static bool
-chunk_fail(struct chunk *c, const char *format, ...)
+chunk_fail(struct column_chunk *c, const char *format, ...)
 {
     char text[256];
     va_list ap;
@@ -63,7 +63,7 @@ chunk_fail(struct chunk *c, const char *format, ...)
 /* ---------------------------------------------------------------- headers */
 
 /* Can the values of a page be read? */
-static bool page_known(struct chunk *c, const bly_parquet_page *page)
+static bool page_known(struct column_chunk *c, const bly_parquet_page *page)
 {
     const char *why;
     /* A dictionary is plain by either name. */
@@ -93,7 +93,7 @@ static bool page_known(struct chunk *c, const bly_parquet_page *page)
 }
 
 /* All pages: what they are, and how many values they may hold. */
-static bool chunk_survey(struct chunk *c)
+static bool chunk_survey(struct column_chunk *c)
 {
     uint64_t at = 0, nvalues = 0, dictionary = 0;
     bool has_dictionary = false;
@@ -138,7 +138,7 @@ static bool chunk_survey(struct chunk *c)
 
 /* What follows the levels of a page, decompressed, and of a DATA_PAGE with the
  * levels: *n bytes. */
-static const unsigned char *page_plain(struct chunk *c,
+static const unsigned char *page_plain(struct column_chunk *c,
                                        const bly_parquet_page *page, size_t *n)
 {
     const size_t nlevels = (size_t)page->def_bytes + page->rep_bytes;
@@ -184,7 +184,7 @@ static bool levels_take(const unsigned char **at, size_t *n,
 }
 
 /* The values of a data page. */
-static bool data_add(struct chunk *c, const bly_parquet_page *page)
+static bool data_add(struct column_chunk *c, const bly_parquet_page *page)
 {
     size_t n, nlevels = page->def_bytes;
     const unsigned char *levels = page->bytes + page->rep_bytes;
@@ -212,7 +212,7 @@ static bool data_add(struct chunk *c, const bly_parquet_page *page)
     return true;
 }
 
-static bool dictionary_add(struct chunk *c, const bly_parquet_page *page)
+static bool dictionary_add(struct column_chunk *c, const bly_parquet_page *page)
 {
     size_t n;
     const unsigned char *const at = page_plain(c, page, &n);
@@ -224,7 +224,7 @@ static bool dictionary_add(struct chunk *c, const bly_parquet_page *page)
                       page->nvalues);
 }
 
-static bool page_add(struct chunk *c, const bly_parquet_page *page)
+static bool page_add(struct column_chunk *c, const bly_parquet_page *page)
 {
     const bool is_dictionary = page->kind == BLY_PARQUET_DICTIONARY_PAGE;
     if (is_dictionary ? !c->uses_dictionary
@@ -238,7 +238,7 @@ static bool page_add(struct chunk *c, const bly_parquet_page *page)
     return is_dictionary ? dictionary_add(c, page) : data_add(c, page);
 }
 
-bool chunk_filter(struct chunk *c, double fpr, bly_parquet_filter *out)
+bool chunk_filter(struct column_chunk *c, double fpr, bly_parquet_filter *out)
 {
     uint64_t at = 0, nvalues = 0;
     bool ok = true;
@@ -262,7 +262,7 @@ bool chunk_filter(struct chunk *c, double fpr, bly_parquet_filter *out)
     return ok;
 }
 
-void chunk_free(struct chunk *c)
+void chunk_free(struct column_chunk *c)
 {
     buffer_free(&c->plain);
     buffer_free(&c->values.text);

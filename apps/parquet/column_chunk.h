@@ -6,7 +6,7 @@
 
 #include "apps/parquet/parquet_job.h"
 
-struct chunk {
+struct column_chunk {
     bly_parquet *file;
     size_t group, number; /* of the column */
     bly_parquet_column column;
@@ -23,7 +23,7 @@ struct chunk {
 
 /* Read it and make its filter; false with c->error. The buffers of c serve the
  * next one too. */
-bool chunk_filter(struct chunk *c, double fpr, bly_parquet_filter *out);
-void chunk_free(struct chunk *c);
+bool chunk_filter(struct column_chunk *c, double fpr, bly_parquet_filter *out);
+void chunk_free(struct column_chunk *c);
 
 #endif

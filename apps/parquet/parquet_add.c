@@ -9,7 +9,7 @@
 bool parquet_add(struct parquet_file *f, size_t column, double fpr,
                  bly_parquet_filter *out, struct parquet_error *e)
 {
-    struct chunk c = { .file = f->p, .number = column, .error = e };
+    struct column_chunk c = { .file = f->p, .number = column, .error = e };
     bly_parquet_shape shape;
     uint64_t nvalues = 0, done = 0, total = 0;
     bool ok = true;

@@ -101,7 +101,7 @@ static bool file_is_sorted(const struct mirror *m)
 /* Put lines of a piece of the file that begin with prefix into out, without it.
  * False: the range has ended. */
 static bool take_lines(const char *piece, size_t n, const char *prefix,
-                       struct range *out, size_t *used)
+                       struct mirror_range *out, size_t *used)
 {
     *used = 0;
     for (;;) {
@@ -120,7 +120,7 @@ static bool take_lines(const char *piece, size_t n, const char *prefix,
 }
 
 static bool file_range(const struct mirror *m, const char *prefix,
-                       struct range *out, char *why, size_t nwhy)
+                       struct mirror_range *out, char *why, size_t nwhy)
 {
     char piece[16384];
     uint64_t place;
@@ -160,7 +160,7 @@ static bool file_range(const struct mirror *m, const char *prefix,
 /* ------------------------------------------------------------------ folders */
 
 static bool folder_range(const struct mirror *m, const char *prefix,
-                         struct range *out, char *why, size_t nwhy)
+                         struct mirror_range *out, char *why, size_t nwhy)
 {
     static const char *const ends[] = { "", ".txt" };
     char name[PREFIX_DIGITS + 8];
@@ -223,19 +223,19 @@ void mirror_close(struct mirror *m)
     m->fd = -1;
 }
 
-bool mirror_range(const struct mirror *m, const char *prefix, struct range *out,
-                  char *why, size_t nwhy)
+bool mirror_range(const struct mirror *m, const char *prefix,
+                  struct mirror_range *out, char *why, size_t nwhy)
 {
-    *out = (struct range){ 0 };
+    *out = (struct mirror_range){ 0 };
     if (m->folder ? folder_range(m, prefix, out, why, nwhy)
                   : file_range(m, prefix, out, why, nwhy))
         return true;
     free(out->text);
-    *out = (struct range){ 0 };
+    *out = (struct mirror_range){ 0 };
     return false;
 }
 
-bool range_line(const struct range *r, size_t *at, bly_bytes *suffix,
+bool range_line(const struct mirror_range *r, size_t *at, bly_bytes *suffix,
                 uint64_t *count)
 {
     if (*at >= r->len)
@@ -260,7 +260,7 @@ bool mirror_count(const struct mirror *m, const unsigned char *hash,
     const size_t nbytes = password_hashes[m->which].nbytes;
     char digits[2 * HASH_MOST];
     hex_put_upper(hash, nbytes, digits);
-    struct range r;
+    struct mirror_range r;
     *count = 0;
     if (!mirror_range(m, digits, &r, why, nwhy))
         return false;

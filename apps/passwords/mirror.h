@@ -21,15 +21,15 @@ void mirror_close(struct mirror *m);
 
 /* A range: lines SUFFIX:COUNT, each with a newline, whose hashes begin with the
  * digits of prefix. */
-struct range {
+struct mirror_range {
     char *text;
     size_t len;
 };
 
 /* The range of a prefix, PREFIX_DIGITS in upper case; empty where nothing
  * begins so. The caller frees text. False, and why: it cannot be read. */
-bool mirror_range(const struct mirror *m, const char *prefix, struct range *out,
-                  char *why, size_t nwhy);
+bool mirror_range(const struct mirror *m, const char *prefix,
+                  struct mirror_range *out, char *why, size_t nwhy);
 
 /* How often was a password of this hash seen? 0: never. Likewise. */
 bool mirror_count(const struct mirror *m, const unsigned char *hash,
@@ -37,7 +37,7 @@ bool mirror_count(const struct mirror *m, const unsigned char *hash,
 
 /* The line at *at of a range, without its end; *at moves behind it. False at
  * the end. A line without a count has 1. */
-bool range_line(const struct range *r, size_t *at, bly_bytes *suffix,
+bool range_line(const struct mirror_range *r, size_t *at, bly_bytes *suffix,
                 uint64_t *count);
 
 #endif

@@ -60,7 +60,7 @@ static uint32_t padded_lines(void)
 
 /* The lines of a range as they are sent, in memory of its own; NULL: there is
  * none left. */
-static char *range_text(const struct range *r, size_t nsuffix, bool pad,
+static char *range_text(const struct mirror_range *r, size_t nsuffix, bool pad,
                         size_t *len)
 {
     size_t n = 0, room = pad ? PADDED_MOST : 0;
@@ -118,7 +118,7 @@ static enum MHD_Result range_reply(void *ctx, struct MHD_Connection *to,
         return http_say(to, 400, "The hash prefix was not in a valid format");
     if (!s->has[which])
         return http_say(to, 404, "There is no list of such hashes here.\n");
-    struct range r;
+    struct mirror_range r;
     if (!mirror_range(&s->mirrors[which], prefix, &r, why, sizeof why)) {
         warn("%s: %s", s->mirrors[which].path, why);
         return http_say(to, 500, "The range cannot be read.\n");

@@ -103,7 +103,7 @@ static bool read_clock(struct benching *b, const char *command,
 /* The command for n items from i on. False: r->why. */
 static bool bench_command(struct benching *b, const char *command,
                           const char *key, bool is_key, uint64_t i, unsigned n,
-                          struct wire *w)
+                          struct wire_command *w)
 {
     char items[BATCH_MOST][96];
     const char *words[BATCH_MOST + 3] = { command };
@@ -130,7 +130,7 @@ static bool bench_items(struct benching *b, const char *command,
     for (uint64_t from = 0; from < b->items;) {
         uint64_t i = from;
         size_t nsent = 0;
-        struct wire w;
+        struct wire_command w;
         for (; i < b->items && nsent < AHEAD && i - from < AHEAD; nsent++) {
             const uint64_t left = b->items - i;
             const unsigned n = left < batch ? (unsigned)left : batch;

@@ -50,7 +50,7 @@ bool lane_flush(redisContext *c)
     return done;
 }
 
-redisReply *lane_ask(redisContext *c, const struct wire *w)
+redisReply *lane_ask(redisContext *c, const struct wire_command *w)
 {
     void *reply = NULL;
     if (redisAppendFormattedCommand(c, w->bytes, w->len) != REDIS_OK ||
@@ -61,7 +61,7 @@ redisReply *lane_ask(redisContext *c, const struct wire *w)
 
 redisReply *lane_words(redisContext *c, int n, const char **words)
 {
-    struct wire w;
+    struct wire_command w;
     const int len = redisFormatCommandArgv(&w.bytes, n, words, NULL);
     if (len < 0)
         return NULL;

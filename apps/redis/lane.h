@@ -17,7 +17,7 @@ void lane_close(redisContext **lane);
 bool lane_flush(redisContext *c);
 
 /* A command on a connection with nothing else under way; NULL: c->err. */
-redisReply *lane_ask(redisContext *c, const struct wire *w);
+redisReply *lane_ask(redisContext *c, const struct wire_command *w);
 redisReply *lane_words(redisContext *c, int n, const char **words);
 
 /* The reason why a connection failed. */

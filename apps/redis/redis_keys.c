@@ -32,7 +32,7 @@ struct shard_keys {
 
 /* A command under way. */
 struct sent {
-    struct wire wire;
+    struct wire_command wire;
     struct ticket ticket;
     size_t shard, from, n; /* its keys in the shard's */
 };
@@ -279,7 +279,7 @@ static bool settle_all(struct asking *a, uint64_t replicas)
 {
     for (size_t i = 0; i < a->shards.n && replicas; i++) {
         const struct shard *const at = &a->shards.at[i];
-        struct wire w;
+        struct wire_command w;
         const int len = redisFormatCommand(
             &w.bytes, "WAIT %llu %llu", (unsigned long long)replicas,
             (unsigned long long)upload_patience(&a->r));

@@ -137,7 +137,7 @@ static void pause_before(unsigned attempt)
  * `again` a command whose answer was lost is sent once more, which must then do
  * no harm. NULL: r->why. Errors of other sorts are answers. */
 static redisReply *router_ask(struct router *r, unsigned slot,
-                              const struct wire *w, bool again)
+                              const struct wire_command *w, bool again)
 {
     const char *asking[] = { "ASKING" };
     uint16_t to = r->owner[slot];
@@ -206,7 +206,7 @@ static redisReply *router_ask(struct router *r, unsigned slot,
 redisReply *router_call(struct router *r, const char *key, bool again,
                         const char *format, ...)
 {
-    struct wire w;
+    struct wire_command w;
     va_list ap;
     va_start(ap, format);
     const int len = redisvFormatCommand(&w.bytes, format, ap);
@@ -242,7 +242,8 @@ static void ahead_flush(struct redis_node *node)
     node->nunsent = 0;
 }
 
-struct ticket router_send(struct router *r, unsigned slot, const struct wire *w)
+struct ticket router_send(struct router *r, unsigned slot,
+                          const struct wire_command *w)
 {
     if (r->owner[slot] == NO_NODE) /* that is told when the answer is asked */
         return (struct ticket){ .node = NO_NODE };
@@ -264,7 +265,7 @@ struct ticket router_send(struct router *r, unsigned slot, const struct wire *w)
 }
 
 redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
-                          const struct wire *w, bool again)
+                          const struct wire_command *w, bool again)
 {
     for (size_t i = 0; i < r->nnodes; i++)
         ahead_flush(&r->nodes[i]); /* all servers work while one is awaited */

@@ -49,7 +49,7 @@ void router_close(struct router *r);
 unsigned key_slot(const void *key, size_t len);
 
 /* A command as it goes over the wire. */
-struct wire {
+struct wire_command {
     char *bytes;
     size_t len;
 };
@@ -68,12 +68,12 @@ struct ticket {
 /* Send ahead. It cannot fail: what does not go out is sent once more when the
  * answer is asked for. */
 struct ticket router_send(struct router *r, unsigned slot,
-                          const struct wire *w);
+                          const struct wire_command *w);
 
 /* The answer to the oldest command of that node that has none yet, w being that
  * command; as router_call(). w NULL: it is not sent elsewhere. */
 redisReply *router_answer(struct router *r, struct ticket t, unsigned slot,
-                          const struct wire *w, bool again);
+                          const struct wire_command *w, bool again);
 
 /* Say in r->why what an error that the server gave for a key means; false. */
 bool router_explain(struct router *r, const char *key, const char *text);

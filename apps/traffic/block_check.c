@@ -140,7 +140,7 @@ static bool packet_check(struct check_run *r, const struct packet *p,
 }
 
 static bool frame_check(struct check_run *r, const struct capture *c,
-                        const struct frame *f)
+                        const struct captured_frame *f)
 {
     struct traffic_totals *const t = &r->sum.totals;
     struct packet p;
@@ -172,7 +172,7 @@ static bool frame_check(struct check_run *r, const struct capture *c,
 static int capture_check(struct check_run *r, const char *name, bool *begun)
 {
     struct capture c;
-    struct frame f;
+    struct captured_frame f;
     enum captured got = CAPTURED_TROUBLE;
     int64_t first = 0, newest = 0;
     if (!capture_open(name, false, &c))

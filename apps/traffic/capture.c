@@ -55,7 +55,7 @@ static bool live_open(const char *name, struct capture *c)
                   name, link ? link : "unknown", c->link);
 }
 
-static enum captured live_next(struct capture *c, struct frame *f)
+static enum captured live_next(struct capture *c, struct captured_frame *f)
 {
     struct pcap_pkthdr *header;
     const unsigned char *bytes;
@@ -115,7 +115,7 @@ static enum captured file_fail(const struct capture *c, enum pcap_got got)
     return CAPTURED_TROUBLE;
 }
 
-static enum captured file_next(struct capture *c, struct frame *f)
+static enum captured file_next(struct capture *c, struct captured_frame *f)
 {
     struct pcap_packet p;
     const enum pcap_got got = pcap_file_next(c->file, &p);
@@ -123,7 +123,7 @@ static enum captured file_next(struct capture *c, struct frame *f)
         return CAPTURED_END;
     if (got != PCAP_PACKET)
         return file_fail(c, got);
-    *f = (struct frame){ p.ns, p.at, p.n, p.wire };
+    *f = (struct captured_frame){ p.ns, p.at, p.n, p.wire };
     c->link = p.link;
     if (!c->warned && !link_known(p.link)) {
         c->warned = true;
@@ -170,15 +170,15 @@ void capture_close(struct capture *c)
     c->source = NULL;
 }
 
-enum captured capture_next(struct capture *c, struct frame *f)
+enum captured capture_next(struct capture *c, struct captured_frame *f)
 {
     return c->live ? live_next(c, f) : file_next(c, f);
 }
 
 /* -------------------------------------------------------------------- keys */
 
-bool frame_key(const struct capture *c, const struct frame *f, bool inner,
-               struct key_choice choice, struct traffic_totals *t,
+bool frame_key(const struct capture *c, const struct captured_frame *f,
+               bool inner, struct key_choice choice, struct traffic_totals *t,
                struct flow_key *key)
 {
     struct packet p;

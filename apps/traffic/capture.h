@@ -8,7 +8,7 @@
 #include "apps/traffic/packet.h"
 #include "base/signals.h"
 
-struct frame {
+struct captured_frame {
     int64_t ns; /* since 1970 */
     const unsigned char *at;
     size_t n;    /* bytes that were captured */
@@ -48,11 +48,11 @@ enum captured {
     CAPTURED_END,
     CAPTURED_TROUBLE /* damaged, or gone; the reason is printed */
 };
-enum captured capture_next(struct capture *c, struct frame *f);
+enum captured capture_next(struct capture *c, struct captured_frame *f);
 
 /* Count a frame and find its key. False: it has none. */
-bool frame_key(const struct capture *c, const struct frame *f, bool inner,
-               struct key_choice choice, struct traffic_totals *t,
+bool frame_key(const struct capture *c, const struct captured_frame *f,
+               bool inner, struct key_choice choice, struct traffic_totals *t,
                struct flow_key *key);
 
 #endif

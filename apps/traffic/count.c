@@ -100,7 +100,7 @@ static bly_status print_take(struct count_run *r, const struct flow_key *key,
 static bool count_pass(struct count_run *r, count_take *take, bool last)
 {
     struct capture c;
-    struct frame f;
+    struct captured_frame f;
     struct flow_key key;
     struct traffic_totals t = { 0 };
     int64_t first = 0, newest = 0;

@@ -190,7 +190,7 @@ static bool side_add(struct digest_run *r, enum spie_change change,
 
 /* What this router makes of the packet. */
 static bool changes_add(struct digest_run *r, const struct capture *c,
-                        const struct frame *f, const struct packet *p,
+                        const struct captured_frame *f, const struct packet *p,
                         const struct spie_packet *known)
 {
     struct spie_packet after;
@@ -212,7 +212,7 @@ static bool changes_add(struct digest_run *r, const struct capture *c,
 }
 
 static bool frame_take(struct digest_run *r, const struct capture *c,
-                       const struct frame *f)
+                       const struct captured_frame *f)
 {
     struct traffic_totals *const totals = &r->sum.totals;
     struct packet p;
@@ -254,7 +254,7 @@ static bool frame_take(struct digest_run *r, const struct capture *c,
 }
 
 static bool frame_digest(void *ctx, const struct capture *c,
-                         const struct frame *f)
+                         const struct captured_frame *f)
 {
     struct digest_run *const r = ctx;
     r->failed = !frame_take(r, c, f);

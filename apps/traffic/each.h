@@ -9,14 +9,14 @@
 
 /* False ends it, and the reason is printed. */
 typedef bool capture_fn(void *ctx, const struct capture *c,
-                        const struct frame *f);
+                        const struct captured_frame *f);
 
 /* Until the capture ends or, if it is live, after `most` packets (0: any
  * number) or a signal. YES, or TROUBLE with the reason printed. */
 static inline int capture_each(struct capture *c, uint64_t most,
                                capture_fn *take, void *ctx)
 {
-    struct frame f;
+    struct captured_frame f;
     for (uint64_t n = 0;;) {
         if (c->live && (signals_told() || (most && n >= most)))
             return YES;

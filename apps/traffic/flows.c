@@ -79,7 +79,7 @@ static bool capture_measure(const char *name, int64_t interval, double *most,
                             bool *whole)
 {
     struct capture c;
-    struct frame f;
+    struct captured_frame f;
     enum captured got;
     int64_t begin = 0;
     double sum = 0;
@@ -247,7 +247,7 @@ static void interval_turn(struct flows_run *r, int64_t now)
 }
 
 static void frame_take(struct flows_run *r, const struct capture *c,
-                       const struct frame *f)
+                       const struct captured_frame *f)
 {
     struct flow_key key;
     if (!r->any) {
@@ -276,7 +276,7 @@ static bool view_goes_on(struct flows_run *r, int64_t now)
 
 static int capture_run(struct flows_run *r, struct capture *c)
 {
-    struct frame f;
+    struct captured_frame f;
     for (;;) {
         if (r->broken || (c->live && signals_told()))
             return YES;

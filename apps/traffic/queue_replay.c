@@ -40,7 +40,7 @@ static void packets_leave(struct replay *r, double now)
 }
 
 static bool packet_arrive(void *ctx, const struct capture *c,
-                          const struct frame *f)
+                          const struct captured_frame *f)
 {
     struct replay *const r = ctx;
     const struct key_choice all = { .form = KEY_5TUPLE };

@@ -58,7 +58,7 @@ static bool payload_scan(struct packets *p, const struct packet *packet)
 }
 
 static bool frame_scan(void *ctx, const struct capture *c,
-                       const struct frame *f)
+                       const struct captured_frame *f)
 {
     struct packets *const p = ctx;
     struct scan_summary *const sum = &p->run->sum;

@@ -125,7 +125,7 @@ static bool packet_read(struct trace_run *r, const char *path)
 {
     const uint64_t number = r->args->number ? r->args->number : 1;
     struct capture c;
-    struct frame f = { 0 };
+    struct captured_frame f = { 0 };
     struct packet p;
     bool got = true;
     if (!capture_open(path, false, &c))

@@ -457,7 +457,8 @@ static bool make_query(struct sim_world *w, struct query *q)
 
 /* The share of the exact ranking's best that the search has; documents of
  * equal scores stand for each other. */
-static double overlap_of(const struct sim_world *w, const struct search *s,
+static double overlap_of(const struct sim_world *w,
+                         const struct gossip_search *s,
                          const struct query *weighted)
 {
     struct found best[QUERY_BEST];
@@ -472,7 +473,7 @@ static double overlap_of(const struct sim_world *w, const struct search *s,
 static void queries(struct sim_world *w, struct gossip_sim_result *out)
 {
     unsigned asked = 0;
-    struct search s;
+    struct gossip_search s;
     struct found found[QUERY_BEST];
     for (unsigned i = 0; i < w->spec->queries && !w->failed; i++) {
         struct query q;

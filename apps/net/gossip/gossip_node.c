@@ -52,7 +52,7 @@ struct peer_search {
     uint16_t life;
     uint64_t line;
     struct frame head;
-    struct search search;
+    struct gossip_search search;
 };
 
 struct peer {
@@ -261,7 +261,7 @@ static void put_score(struct blob *b, double x)
 
 static void search_end(struct peer *p, struct peer_search *s)
 {
-    const struct search *const r = &s->search;
+    const struct gossip_search *const r = &s->search;
     struct blob *const b = &p->blob;
     blob_start(b);
     blob_number(b, r->known, 4);

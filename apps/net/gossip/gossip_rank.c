@@ -66,8 +66,8 @@ static int by_rank(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-bool search_new(struct search *s, const struct gossip *g, const struct query *q,
-                unsigned patience)
+bool search_new(struct gossip_search *s, const struct gossip *g,
+                const struct query *q, unsigned patience)
 {
     memset(s, 0, sizeof *s);
     s->query = *q;
@@ -118,7 +118,7 @@ static void found_free(struct found *f, size_t n)
         free((void *)(uintptr_t)f[i].path.ptr);
 }
 
-void search_free(struct search *s)
+void search_free(struct gossip_search *s)
 {
     found_free(s->best, s->nbest);
     for (size_t i = 0; i < SEARCH_GROUP; i++) {
@@ -129,7 +129,7 @@ void search_free(struct search *s)
     memset(s, 0, sizeof *s);
 }
 
-const struct search_peer *search_next(struct search *s, uint32_t *which)
+const struct search_peer *search_next(struct gossip_search *s, uint32_t *which)
 {
     /* A group is asked at once, the next one when all of it have answered. */
     if (s->over || s->next >= s->npeers || s->next >= s->due + SEARCH_GROUP ||
@@ -141,7 +141,7 @@ const struct search_peer *search_next(struct search *s, uint32_t *which)
 }
 
 /* Put a document among the best: whether it is one of them. */
-static bool best_put(struct search *s, const struct found *f)
+static bool best_put(struct gossip_search *s, const struct found *f)
 {
     size_t at = s->nbest;
     while (at > 0 && s->best[at - 1].score < f->score)
@@ -173,8 +173,8 @@ static bool found_copy(struct found *to, const struct found *from)
     return true;
 }
 
-void search_took(struct search *s, uint32_t which, const struct found *at,
-                 size_t n)
+void search_took(struct gossip_search *s, uint32_t which,
+                 const struct found *at, size_t n)
 {
     if (which < s->due || which >= s->next || s->over)
         return;
@@ -212,7 +212,7 @@ void search_took(struct search *s, uint32_t which, const struct found *at,
     }
 }
 
-bool search_over(const struct search *s)
+bool search_over(const struct gossip_search *s)
 {
     return s->over;
 }

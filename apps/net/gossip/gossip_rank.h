@@ -57,7 +57,7 @@ struct search_peer {
                      short documents have the higher scores */
 };
 
-struct search {
+struct gossip_search {
     struct query query;        /* weights are made by search_new() */
     struct search_peer *peers; /* best first; those with none are not in it */
     size_t npeers, known;      /* `known` have filters */
@@ -78,18 +78,18 @@ struct search {
 
 /* Begin, with the directory of g; false: no memory. patience 0: as above.
  * search_free() in any case. */
-bool search_new(struct search *s, const struct gossip *g, const struct query *q,
-                unsigned patience);
-void search_free(struct search *s);
+bool search_new(struct gossip_search *s, const struct gossip *g,
+                const struct query *q, unsigned patience);
+void search_free(struct gossip_search *s);
 
 /* The next one to ask now, NULL: nobody until an answer has come, or it is
  * over. */
-const struct search_peer *search_next(struct search *s, uint32_t *which);
+const struct search_peer *search_next(struct gossip_search *s, uint32_t *which);
 
 /* What came from peer `which`, or nothing (at NULL) for silence. Texts are
  * copied. */
-void search_took(struct search *s, uint32_t which, const struct found *at,
-                 size_t n);
-bool search_over(const struct search *s);
+void search_took(struct gossip_search *s, uint32_t which,
+                 const struct found *at, size_t n);
+bool search_over(const struct gossip_search *s);
 
 #endif
