@@ -523,6 +523,8 @@ static void answer_question(struct chord *n, struct chord_peer from,
         break;
     case CHORD_LEAVING:
         if (m->npeers) {
+            /* The list is mended now, not in the next period: keys of the
+             * one who leaves are asked for already. */
             chord_bury(n, m->peers[0].id);
             chord_stabilise(n);
         }

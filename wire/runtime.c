@@ -584,6 +584,9 @@ static bool line_piece(struct runtime *rt, struct line *l, size_t from,
     }
     if (l->secure.on) {
         const size_t sealed = n >= 4 ? (size_t)get_le(at, 4) : 0;
+        /* The length comes before the seal, so anybody can write it: it is
+         * bounded before memory is taken for it. 17 bytes are what a seal
+         * adds. */
         if (n >= 4 && (sealed < 17 || sealed > FRAME_MOST + 4 + 17))
             return false;
         if (n < 4 || n < 4 + sealed)
@@ -593,6 +596,8 @@ static bool line_piece(struct runtime *rt, struct line *l, size_t from,
         const size_t opened =
             secure_open(&l->secure, at + 4, sealed, rt->opened);
         *used = 4 + sealed;
+        /* A record holds one frame: anything behind it was not put there by
+         * this protocol. */
         return opened &&
                frame_read(rt->opened, opened, &f, &whole) == FRAME_WHOLE &&
                whole == opened && line_take(rt, l, &f);

@@ -345,6 +345,8 @@ static const char *insert_option(server_ctx *ctx, server_string *name,
         if (seed.n != sizeof in->wish.seed)
             return "ERR invalid seed";
         memcpy(in->wish.seed, seed.at, seed.n);
+        /* Its own fixed seed is what valkey-bloom writes for filters without
+         * one. */
         in->wish.seeded = memcmp(seed.at, fixed_seed, seed.n) != 0;
         return NULL;
     }

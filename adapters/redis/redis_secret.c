@@ -88,6 +88,8 @@ static bool secrets_take(const char *path, char *why, size_t size)
         const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text);
         const int error = errno;
+        /* Only files are held to their rights: what comes through a pipe lies
+         * nowhere. */
         const bool others = fd >= 0 && fstat(fd, &st) == 0 &&
                             S_ISREG(st.st_mode) && (st.st_mode & 0026) != 0;
         if (fd >= 0)
@@ -117,6 +119,8 @@ static bool secrets_take(const char *path, char *why, size_t size)
             return false;
         }
     }
+    /* Nothing fails from here on, so that a wrong file leaves the old
+     * secrets in use. */
     explicit_bzero(secrets.at, sizeof secrets.at);
     if (n)
         memcpy(secrets.at, fresh, n * sizeof fresh[0]);

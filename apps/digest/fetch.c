@@ -156,6 +156,8 @@ bool digest_fetch(const struct digest_args *args, const char *url,
         curl_easy_getinfo(curl, CURLINFO_FILETIME, &modified);
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
         done = code == CURLE_OK && status == 200;
+        /* A callback that stopped the transfer knows better than libcurl
+         * why. */
         if (f.why)
             snprintf(why, room, "%s", f.why);
         else if (code == CURLE_FILESIZE_EXCEEDED)
@@ -174,6 +176,8 @@ bool digest_fetch(const struct digest_args *args, const char *url,
         .modified = modified > 0 ? modified : 0,
         .expires = f.expires,
     };
+    /* Only a digest that Squid would take is handed on: the old one is
+     * better than a broken one. */
     if (done)
         done = digest_check(out, why, room);
     if (!done) {

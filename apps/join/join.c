@@ -625,6 +625,7 @@ int join(const struct join_args *args, const struct list *operands)
     j->folder = args->spill ? args->spill : tmp && *tmp ? tmp : "/tmp";
     j->held.memory = args->memory ? args->memory : JOIN_MEMORY;
     j->scratch = (struct scratch){ .folder = j->folder, .fd = -1 };
+    /* The buffers of all parts together take a quarter of the memory. */
     j->scratch.buffer = (size_t)(j->held.memory / 4 / JOIN_PARTS);
     if (j->scratch.buffer > SCRATCH_BUFFER)
         j->scratch.buffer = SCRATCH_BUFFER;

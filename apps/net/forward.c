@@ -97,6 +97,8 @@ enum fate forward(const struct face *by, unsigned strikes,
         return FATE_NOT_OURS;
     if (!our_option(in + FORWARD_HEAD, header, data_bytes(by), &data))
         return FATE_BAD;
+    /* Before anything is written: the sender is told of the packet as it
+     * came. */
     if (in[IPV6_HOPS] <= 1)
         return FATE_EXPIRED;
     if (data) {
@@ -115,6 +117,8 @@ enum fate forward(const struct face *by, unsigned strikes,
     marked_get(&by->loop, marks, &loop);
     marked_get(&by->way, marks + by->loop.nbytes, &way);
     if (mark_in(&by->loop, &loop)) {
+        /* One hit may be chance. A packet in a loop hits at the next
+         * interface too, an unlucky one rarely does. */
         if (strikes < 2 || (*flags & FLAG_SUSPICIOUS))
             return FATE_LOOP;
         *flags |= FLAG_SUSPICIOUS;

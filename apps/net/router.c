@@ -335,6 +335,8 @@ static unsigned route_ask(struct router *r, const unsigned char to[16])
     memcpy(ask.to, to, 16);
     if (send(r->netlink, &ask, sizeof ask, 0) < 0)
         return 0;
+    /* The kernel answers at once. An answer that does not belong to this
+     * question is as good as no route. */
     const ssize_t n = recv(r->netlink, &answer, sizeof answer, 0);
     const struct nlmsghdr *const h = &answer.head;
     if (n < 0 || !NLMSG_OK(h, (unsigned)n) || h->nlmsg_seq != r->asked ||

@@ -404,6 +404,8 @@ void names_sync(struct names *m, void *by)
                 mine |= now->roster.at[which[k]].who == m->self.who;
             if (!mine || names_ready_at(now, b))
                 continue;
+            /* A piece that cannot be had now is a hole: the rest can be
+             * served meanwhile. */
             if (take_piece(&s, a, b))
                 continue;
             if (done->nholes == NAMES_HOLES) {
@@ -416,11 +418,15 @@ void names_sync(struct names *m, void *by)
     }
     pthread_rwlock_wrlock(&m->lock);
     struct names_epoch *const now = names_now(m);
+    /* Fetching took place without the lock: if another epoch began
+     * meanwhile, all of this is about the past. */
     if (whole && now && now->roster.epoch == s.epoch) {
         const struct names_epoch before = *now;
         now->ready = true;
         now->nholes = done->nholes;
         memcpy(now->holes, done->holes, sizeof now->holes);
+        /* Ready is a promise to others, so it counts only once it is on
+         * disk. */
         if (!names_save(m)) {
             now->ready = before.ready;
             now->nholes = before.nholes;

@@ -75,6 +75,8 @@ static size_t markdown_inline(char *text, size_t at, size_t n)
     size_t end = at + 1;
     n = n - at > SPAN_MOST ? at + SPAN_MOST : n;
     if (text[at] == '`') {
+        /* Code ends at as many backticks as it began with: fewer or more
+         * belong to it. */
         const size_t run = run_of(text, at, n, '`');
         for (end = at + run; end < n; end++) {
             const size_t other = run_of(text, end, n, '`');
@@ -89,6 +91,7 @@ static size_t markdown_inline(char *text, size_t at, size_t n)
     if (text[at] == '\\')
         return at + 2;
     if (text[at] == ']' && at + 1 < n && text[at + 1] == '(') {
+        /* The target of a link; addresses may have brackets of their own. */
         size_t depth = 0;
         for (end = at + 1; end < n && text[end] != '\n'; end++) {
             depth += text[end] == '(';

@@ -325,6 +325,8 @@ static bool take_short(struct sync_client *c, const struct arrivals *a,
         bool ok = true;
         for (size_t i = at; ok && i < n; i++) {
             const struct sync_file *const f = &a->at[which[i]];
+            /* As many files as fit into one answer; a single one always
+             * does, since short files are short. */
             size += f->size + VARINT_MOST;
             if (i > at && size > SYNC_ROOM - 64)
                 break;
@@ -366,6 +368,7 @@ static bool take_short(struct sync_client *c, const struct arrivals *a,
                 refused(c, path, why);
             }
         }
+        /* An answer without a single file would be asked for again for ever. */
         if (at == before)
             return client_fail(c, "the other side sends less than it says");
     }

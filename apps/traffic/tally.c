@@ -35,6 +35,8 @@ bly_status tally_new(const struct tally_spec *spec, struct tally *t)
     case TALLY_COUNTMIN:
         snprintf(number, sizeof number, "%.17g", spec->error);
         options[0] = (bly_option){ "error", number };
+        /* A flow raises only its least counters: the bound is the same, and
+         * most counts are much nearer. */
         options[1] = (bly_option){ "update", "conservative" };
         s.noptions = 2;
         break;
@@ -49,6 +51,8 @@ bly_status tally_new(const struct tally_spec *spec, struct tally *t)
         options[0] = (bly_option){ "mean", number };
         s.noptions = 1;
         s.items = flows;
+        /* Bytes are counted in steps of a mean packet, so that counts of
+         * both sketches are about as large. */
         if (spec->packets)
             t->step = ceil_div(spec->bytes, spec->packets);
         t->step += t->step == 0;

@@ -241,6 +241,8 @@ size_t name_canonical(const char *name, size_t n, char room[NAME_ROOM],
     *why = "an empty name";
     if (!n)
         return 0;
+    /* Before labels are looked at: 0x7f.1 is an address, and would pass for
+     * a name. */
     if (address_canonical(text, n, room, &len)) {
         *address = true;
         return len;

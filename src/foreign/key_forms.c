@@ -146,6 +146,8 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
         out->len = text.len;
         return BLY_OK;
     }
+    /* UTF-16 takes at most two bytes for each of UTF-8; every other form is
+     * shorter, or has 8 bytes. */
     if (text.len > SIZE_MAX / 4)
         return bly_fail(BLY_ERANGE, "the key is too long");
     unsigned char *const at = bly_scratch_need(s, text.len * 2 + 8);
@@ -168,6 +170,8 @@ bly_status bly_key_encode(bly_key_form form, bly_bytes text, bly_scratch *s,
     case BLY_KEY_INT32:
     case BLY_KEY_INT32_BE:
         out->len = 4;
+        /* Programs write one value with a sign or without: -1 and 4294967295
+         * are the same four bytes. */
         if (!int_read(text, &x, &negative) ||
             (negative ? x && x < UINT64_MAX - INT32_MAX : x > UINT32_MAX))
             return bly_fail(BLY_EINVAL, "not a whole number of 32 bits");

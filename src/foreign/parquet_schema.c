@@ -274,6 +274,8 @@ static size_t name_keep(bly_parquet *p, const char *name, size_t n)
 static bool element_take(bly_parquet *p, struct walk *w,
                          const struct element *e)
 {
+    /* Elements come in depth-first order: a group ends when it has had its
+     * children. */
     while (w->depth && w->around[w->depth - 1].left == 0)
         w->depth--;
     if (w->depth == 0)
@@ -319,6 +321,8 @@ static bool element_take(bly_parquet *p, struct walk *w,
         p->columns_room++;
         p->names_room += n + 1;
     }
+    /* Each path repeats the names of its groups, so deep trees could make
+     * much of a small footer. */
     return p->names_room / PARQUET_NAMES <= p->nfooter &&
            p->names_room <= INT32_MAX;
 }

@@ -90,6 +90,7 @@ static bly_status squid_open(bly_foreign *f)
         return bly_damaged("a cache digest with %u bits per entry, which would "
                            "crash a Squid; 1 to 127 are right",
                            bits);
+    /* Squid's own limit: the number of bits fits into an int. */
     if (capacity == 0 || capacity * bits + 7 > INT32_MAX)
         return bly_damaged("a cache digest for %llu entries of %u bits; Squid "
                            "accepts 1 to 2^31 bits",

@@ -164,6 +164,7 @@ static void bytes_skip(bly_thrift *t, size_t n)
 static void value_skip(bly_thrift *t, unsigned type, unsigned depth)
 {
     unsigned inner;
+    /* Nesting costs stack, and a few bytes can say any depth. */
     if (depth == 0) {
         thrift_bad(t);
         return;
@@ -196,6 +197,8 @@ static void value_skip(bly_thrift *t, unsigned type, unsigned depth)
     }
     case BLY_THRIFT_MAP: {
         const uint64_t n = thrift_varint(t);
+        /* An empty map has no byte of types. Types of 0 would make elements
+         * of no bytes, of which a few bytes could claim billions. */
         inner = n ? thrift_byte(t) : 0;
         if (n && (inner >> 4 == 0 || (inner & 15) == 0))
             thrift_bad(t);

@@ -89,6 +89,8 @@ bool search_new(struct gossip_search *s, const struct gossip *g,
                 with[t]++;
             }
     }
+    /* The weight needs the number of peers with a word, so filters are asked
+     * in a first pass and ranks are summed in a second. */
     for (unsigned t = 0; t < q->n; t++)
         s->query.words[t].weight =
             with[t] ? log(1 + (double)s->known / (double)with[t]) : 0;

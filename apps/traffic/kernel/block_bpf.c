@@ -176,6 +176,8 @@ __attribute__((section("xdp"), used)) int block(struct xdp_packet *packet)
         return count(XDP_OTHER, bytes, PACKET_PASS);
     unsigned type = big2(at + 12);
     at += 14;
+    /* The verifier wants every access compared with the end of the packet,
+     * on every path. */
 #pragma unroll
     for (unsigned i = 0; i < TAGS; i++) {
         if (type != 0x8100 && type != 0x88a8 && type != 0x9100)
