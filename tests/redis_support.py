@@ -58,6 +58,13 @@ needs_server = pytest.mark.skipif(
     reason="redis-server, python3-redis or build/bloomery.so is not there")
 
 
+# What Redis does unless it is told otherwise, and Valkey only then: keys are
+# freed before the reply.
+AT_ONCE = [word for what in ("eviction", "expire", "server-del", "user-del",
+                             "user-flush")
+           for word in (f"--lazyfree-lazy-{what}", "no")]
+
+
 class PortTaken(RuntimeError):
     """By another process, since it was found to be free."""
 
@@ -92,7 +99,8 @@ class Server:
         self.process = subprocess.Popen(
             [SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1",
              "--dir", str(self.folder), "--save", "",
-             "--enable-debug-command", "yes", *self.options, *self.module],
+             "--enable-debug-command", "yes", *AT_ONCE, *self.options,
+             *self.module],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
         log.close()
         self.r = self.connect()

@@ -125,7 +125,9 @@ def test_acl_sees_what_a_merge_reads(r):
     r.execute_command("ACL", "DELUSER", "small")
     categories = r.execute_command("ACL", "CAT")
     if b"bloom" in categories:
-        assert b"bf.add" in r.execute_command("ACL", "CAT", "bloom")
+        # ACL CAT of Valkey 8.0 leaves the commands of modules out
+        assert b"bf.add" in raw(r, "COMMAND", "LIST", "FILTERBY", "ACLCAT",
+                                "bloom")
 
 
 NUMBERS = ("0", "1", "-1", str(2**40), str(2**62), str(2**63 - 1),

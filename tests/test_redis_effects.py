@@ -242,6 +242,8 @@ def test_a_log_that_cannot_be_written_anew_loses_nothing(tmp_path):
         before = {k: s.r.execute_command("DEBUG", "DIGEST-VALUE", k)
                   for k in "vkc"}
         assert rewrite(s) == "ok"
+        if s.r.info("memory")["mem_allocator"] == "libc":
+            pytest.skip("libc finds memory where there should be none")
         with open(f"/proc/{s.process.pid}/statm") as f:
             pages = int(f.read().split()[0])
         room = pages * resource.getpagesize() + (8 << 20)
