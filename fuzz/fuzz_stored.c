@@ -63,7 +63,7 @@ static void use(bly_stored *s)
         (void)!bly_topk_add(t, "b", 1, UINT64_MAX / 2);
     } else if (s->type == BLY_STORED_TDIGEST) {
         bly_tdigest *const t = s->tdigest;
-        const double values[] = { 0, -1e308, 1e308, 0.5 };
+        double values[600] = { 0, -1e308, 1e308, 0.5 }; /* until memory grows */
         bly_tdigest_stats was, is;
         bly_tdigest_stat(t, &was);
         for (int i = 0; i <= 20 && was.nmerged + was.nwaiting; i++) {
@@ -74,7 +74,9 @@ static void use(bly_stored *s)
             assert(bly_tdigest_deviation(t, i / 20.0) >= 0);
         }
         bly_tdigest_trimmed_mean(t, 0.1, 0.9);
-        (void)!bly_tdigest_add(t, values, NULL, 4);
+        (void)!bly_tdigest_add(t, values, NULL,
+                               sizeof values / sizeof values[0]);
+        (void)!bly_tdigest_merge(t, t);
         bly_tdigest_settle(t);
         bly_tdigest_stat(t, &is);
         for (uint64_t i = 1; i < is.nmerged; i++)

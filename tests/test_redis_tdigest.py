@@ -183,6 +183,40 @@ def test_a_dump_of_the_peer(r):
     assert r.dump("same") == r.dump("t")
 
 
+def test_a_full_dump_of_the_peer(r):
+    """As above: compression 1, all 16 places taken by means of 44 * 10^12
+    values, after which every TDIGEST.ADD fails there."""
+    dump = bytes.fromhex(
+        "07814c3212f9360f100004000000000000f03f0400000000000014c00400000000008051"
+        "40021002100200021104000100000000c4420400000000000000000400000000000014c0"
+        "04cd68f7b0f56d104004e4ae9ce2a5f21f400432a99fed94872240043b0738688cf12240"
+        "0492d655e6fcfe22400422c865baf6ff224004940bcdeafcff224004d9eeb24902002340"
+        "04eca962d85803234004e1689813564d2340045923faf5ccbe254004fd8084ee17d52c40"
+        "04000000000000334004000000000000334004000000000080514004000000000000f03f"
+        "040000000000a062400400000000402bd64004000000004534494104000000404513b741"
+        "04000044738d6325420400ec122c172a9442040040ab991be0b34204008ef8046beaad42"
+        "040000b0edf83135420400000070dacec641040000000090105d41040000000000c3f240"
+        "04000000000080704004000000000080704004000000000000f03f000a009781704672eb"
+        "6e17")
+    r.restore("t", 0, dump)
+    assert info(r, "t")["Observations"] == 43980465111042
+    td(r, "ADD", "t", *range(100, 140))
+    assert info(r, "t")["Observations"] == 43980465111082
+    assert reals(td(r, "QUANTILE", "t", 0, 1)) == [-5, 139]
+
+
+def test_values_far_apart_are_saved(r):
+    """Their means are numbers, where those of the peer are not; a dump with
+    others could not be read."""
+    td(r, "CREATE", "t", "COMPRESSION", 1)
+    for _ in range(10):
+        td(r, "ADD", "t", "-1.7e308", "1.7e308", "1.6e308", "-1.6e308", "5e-324")
+    r.execute_command("DEBUG", "RELOAD")
+    assert info(r, "t")["Observations"] == 50
+    assert all(math.isfinite(x) for x in
+               reals(td(r, "QUANTILE", "t", 0, 0.3, 0.5, 0.7, 1)))
+
+
 def test_answers_are_near_the_truth(r):
     rng = random.Random(4)
     values = [rng.gauss(0, 1) for _ in range(20000)]

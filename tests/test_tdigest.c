@@ -263,6 +263,13 @@ static void weights_are_values_many_times(void **state)
                          bly_tdigest_quantile(b, i / 100.0)) <= 10);
     bly_tdigest_free(a);
     bly_tdigest_free(b);
+    /* between the mean of the last values and the greatest of them */
+    const double x[] = { 1, 2, 3 };
+    const uint64_t twice[] = { 2, 2, 2 };
+    bly_tdigest *t = made(0, 0);
+    assert_ok(bly_tdigest_add(t, x, twice, 3));
+    assert_true(bly_tdigest_quantile(t, 5.0 / 6) == 3);
+    bly_tdigest_free(t);
 }
 
 /* ---------------------------------------------------------------- merging */
@@ -346,12 +353,17 @@ static void far_and_heavy(void **state)
         const double ends[] = { -DBL_MAX, DBL_MAX, 0, DBL_TRUE_MIN };
         for (int i = 0; i < 1000; i++)
             assert_ok(bly_tdigest_add(t, ends, NULL, 4));
-        for (int i = 0; scale == BLY_TDIGEST_FINE && i <= 100; i++) {
+        for (int i = 0; i <= 100; i++) {
             const double v = bly_tdigest_quantile(t, i / 100.0);
-            assert_true(isfinite(v));
+            assert_true(v >= -DBL_MAX && v <= DBL_MAX);
             const double q = bly_tdigest_cdf(t, v);
             assert_true(q >= 0 && q <= 1);
         }
+        bly_tdigest_settle(t);
+        const bly_tdigest_stats s = stats_of(t);
+        bly_tdigest *same; /* all means are finite, and in order */
+        assert_ok(bly_tdigest_restore(&s, NULL, &same));
+        bly_tdigest_free(same);
         bly_tdigest_clear(t);
         const uint64_t heavy = UINT64_C(1000000000000000000);
         for (int i = 0; i < 9; i++) {
@@ -417,6 +429,83 @@ static void parts_that_cannot_be(void **state)
     REFUSED(s.nwaiting = UINT64_MAX);
     REFUSED(s.nmerged = 0; s.nwaiting = 1);
     REFUSED(s.compression = 1; s.scale = 1; s.nmerged = UINT64_C(1) << 40);
+}
+
+/* Parts that fill all places, or more than values of weight 1 would ever make:
+ * there is room for what comes, nevertheless. */
+static void full_parts_take_more(void **state)
+{
+    (void)state;
+    static const double compressions[] = { 1, 10, 100 };
+    EACH_SCALE(scale)
+    for (size_t c = 0; c < COUNT_OF(compressions); c++) {
+        bly_tdigest *t = made(compressions[c], scale);
+        uint64_t most = 1; /* how many fit */
+        for (bly_status st = BLY_OK; !st; most++) {
+            double *const x = calloc(most, sizeof *x), *const w = x;
+            assert_non_null(x);
+            for (size_t i = 0; i < most; i++)
+                x[i] = 1;
+            const bly_tdigest_stats s = { .compression = compressions[c],
+                                          .scale = scale,
+                                          .min = 1,
+                                          .max = 1,
+                                          .nmerged = most,
+                                          .means = x,
+                                          .weights = w };
+            bly_tdigest *full;
+            st = bly_tdigest_restore(&s, NULL, &full);
+            /* the last ones, and where memory is as large as what is there */
+            if (!st &&
+                (most < 20 || (most & (most - 1)) == 0 || most % 97 == 0 ||
+                 (double)most >= 5 * compressions[c] + 9)) {
+                for (int i = 0; i < 40; i++) {
+                    const double more = i;
+                    assert_ok(bly_tdigest_add(full, &more, NULL, 1));
+                }
+                assert_ok(bly_tdigest_merge(full, full));
+                assert_true(weight_of(full) == 2 * (double)(most + 40));
+                assert_true(bly_tdigest_quantile(full, 1) == 39);
+            }
+            bly_tdigest_free(full);
+            free(x);
+        }
+        assert_true((double)most > 6 * compressions[c]);
+        bly_tdigest_free(t);
+    }
+}
+
+/* Values that come often are answers; there is nothing between them. */
+static void what_comes_often_is_kept(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    bly_tdigest *t = made(0, 0);
+    uint64_t random = 5;
+    for (size_t i = 0; i < N; i++) { /* 55 % are 1, 2 % are 7 */
+        const double u = uniform(&random);
+        const double x = u < 0.55 ? 1 : u < 0.57 ? 7 : 2 + 3 * uniform(&random);
+        assert_ok(bly_tdigest_add(t, &x, NULL, 1));
+    }
+    for (int i = 1; i < 54; i++)
+        assert_true(bly_tdigest_quantile(t, i / 100.0) == 1);
+    assert_true(bly_tdigest_quantile(t, 0.985) == 7);
+    assert_true(bly_tdigest_quantile(t, 0.6) > 1.9);
+    assert_true(fabs(bly_tdigest_cdf(t, 1.5) - 0.55) < 0.02);
+    assert_true(bly_tdigest_deviation(t, 0.3) < 0.01);
+    bly_tdigest_clear(t);
+    for (size_t i = 0; i < N; i++) { /* whole numbers below 100: all are */
+        const double x = (double)(i * 7919 % 100);
+        assert_ok(bly_tdigest_add(t, &x, NULL, 1));
+    }
+    for (int i = 0; i < 100; i++) {
+        assert_true(bly_tdigest_quantile(t, (i + 0.5) / 100) == i);
+        assert_true(fabs(bly_tdigest_rank(t, i) - (i + 0.5) * N / 100) < 1e-6);
+        assert_true(bly_tdigest_deviation(t, (i + 0.5) / 100) == 0);
+    }
+    bly_tdigest_clear(t);
+    assert_true(stats_of(t).nbytes <= 80); /* servers may hold millions */
+    bly_tdigest_free(t);
 }
 
 static void memory_fails(void **state)
@@ -522,6 +611,8 @@ int main(void)
         cmocka_unit_test(what_is_bad_changes_nothing),
         cmocka_unit_test(far_and_heavy),
         cmocka_unit_test(parts_that_cannot_be),
+        cmocka_unit_test(full_parts_take_more),
+        cmocka_unit_test(what_comes_often_is_kept),
         cmocka_unit_test(memory_fails),
         cmocka_unit_test(two_blocks_move),
         cmocka_unit_test(decimals_are_as_strtod_reads_them),

@@ -589,10 +589,10 @@ static void *tdigest_load(server_io *io, int encoding)
     s.ncompressions = srv.LoadUnsigned(io);
     s.merged_weight = srv.LoadDouble(io);
     s.waiting_weight = srv.LoadDouble(io);
-    if (srv.IsIOError(io) || !(s.compression >= 1 && s.compression <= 1e9) ||
+    if (srv.IsIOError(io) || !(s.compression >= 1 && s.compression <= 5e8) ||
         s.compression != floor(s.compression) ||
-        capacity != capacity_of(s.compression) || s.nmerged >= capacity ||
-        s.nwaiting >= capacity - s.nmerged)
+        capacity != capacity_of(s.compression) || s.nmerged > capacity ||
+        s.nwaiting > capacity - s.nmerged)
         return NULL;
     const uint64_t n = s.nmerged + s.nwaiting;
     double *const at = load_reals(io, n);

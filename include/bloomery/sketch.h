@@ -197,7 +197,8 @@ bly_status bly_hll_load(const void *bytes, size_t nbytes, const bly_mem *mem,
 /* Where the values of a stream lie (its median, its 99th percentile), in a few
  * kilobytes: a t-digest. It keeps the least and the greatest value, exactly,
  * and between them some hundred means with their weights, which are finest at
- * both ends. Streams of up to some ten values are kept exactly.
+ * both ends. Streams of up to some ten values are kept exactly, and so are
+ * values that come often, with all of their weight.
  *
  *     bly_tdigest *t;
  *     if (bly_tdigest_new(NULL, &t))
@@ -222,7 +223,7 @@ enum { BLY_TDIGEST_FINE, BLY_TDIGEST_REDISBLOOM };
 
 /* Zero in any field means "choose for me". */
 typedef struct bly_tdigest_spec {
-    double compression; /* 1 to 10^9; 0: 100. There are about three times as
+    double compression; /* 1 to 5 * 10^8; 0: 100. There are about three times as
                            many means, and a larger one errs less */
     uint32_t scale;     /* BLY_TDIGEST_FINE or BLY_TDIGEST_REDISBLOOM */
     const bly_mem *mem; /* as in bly_spec */
@@ -266,10 +267,9 @@ double bly_tdigest_trimmed_mean(bly_tdigest *t, double low, double high);
 
 /* The standard deviation of the rank of a quantile, as a share of all: how far
  * the share that really lies below bly_tdigest_quantile(t, q) is from q. 0
- * where values are kept one by one. A rule of thumb for smooth distributions,
- * and no bound: where one value came very often, the error can be many times as
- * large, and the result lies anywhere between that value and its neighbours.
- * docs/quantiles.md has measurements. */
+ * where values are kept one by one. A rule of thumb and no bound: of values
+ * that come often, but not so often that they are kept apart, the error can be
+ * half as large again. docs/quantiles.md has measurements. */
 double bly_tdigest_deviation(bly_tdigest *t, double q);
 
 /* What a digest consists of. The arrays belong to t until it changes: nmerged

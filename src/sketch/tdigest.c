@@ -18,13 +18,19 @@
  * have means of their own. A quantile is interpolated between the two means
  * around it, half of whose weight lies on either side of them.
  *
+ * A value that came often is kept apart (not in RedisBloom's scale): it has
+ * three means, of which the outer ones weigh 1, so that no line is drawn from
+ * it to its neighbours. Otherwise the median of what is 0 more often than not
+ * would be something between 0 and 1.
+ *
  * Two neighbours together have more than the share above, so that a pair moves
  * q / (1 - q) by a factor of at least 1 + 1 / (2 G), and with all weights 1 or
  * more there are at most
  *
  *     4 (2 G + 1) ln n + 8 = 4 F c / pi + 4 ln n + 8
  *
- * means: that many weights are room enough, whatever waits. Compression 100
+ * means: that many weights are room enough, whatever waits; and a value is kept
+ * apart only where that leaves room for all others. Compression 100
  * gives about 300 of them for 10^7 values (RedisBloom: 57).
  *
  * RedisBloom's scale has its buffer as well (6 c + 10 means and values
@@ -45,7 +51,7 @@
 #include "sketch/tdigest_merge.h"
 
 #define TDIGEST_COMPRESSION 100
-#define TDIGEST_MOST_COMPRESSION 1e9
+#define TDIGEST_MOST_COMPRESSION 5e8 /* 32 bits of means and values */
 #define TDIGEST_ROOM 2048
 #define TDIGEST_FIRST_ROOM 16
 
@@ -59,6 +65,35 @@ static double tdigest_fine(const bly_tdigest *t)
 double bly_tdigest_fineness(const bly_tdigest *t, double n)
 {
     return tdigest_fine(t) * t->compression / (2 * BLY_TDIGEST_PI * log(n));
+}
+
+uint64_t bly_tdigest_limit(const bly_tdigest *t)
+{
+    return (uint64_t)(4 * tdigest_fine(t) * t->compression / BLY_TDIGEST_PI +
+                      4 * log(BLY_TDIGEST_MOST_WEIGHT) + 8);
+}
+
+uint64_t bly_tdigest_most(const bly_tdigest *t)
+{
+    return t->scale == BLY_TDIGEST_REDISBLOOM
+               ? 6 * (uint64_t)t->compression + 9
+               : bly_tdigest_limit(t) + TDIGEST_ROOM;
+}
+
+static const bly_mem *tdigest_memory(const bly_tdigest *t)
+{
+    return t->memory == BLY_MEM_OWN ? t->own : bly_mem_numbered(t->memory);
+}
+
+/* Without the means. */
+static size_t tdigest_size(const bly_tdigest *t)
+{
+    return sizeof *t + (t->memory == BLY_MEM_OWN) * sizeof t->own[0];
+}
+
+static size_t tdigest_block(const bly_tdigest *t)
+{
+    return (t->room + bly_tdigest_wroom(t)) * sizeof *t->means;
 }
 
 bool bly_tdigest_sane(double compression, uint32_t scale)
@@ -93,18 +128,16 @@ bly_status bly_tdigest_new_sized(const bly_tdigest_spec *spec,
                         "a compression of %g: it must be from 1 to %g", c,
                         TDIGEST_MOST_COMPRESSION);
     const bly_mem *const mem = s->mem ? s->mem : &bly_mem_system;
-    bly_tdigest *const t = bly_mem_zalloc(mem, sizeof *t);
+    const unsigned number = bly_mem_number(mem);
+    bly_tdigest *const t =
+        bly_mem_zalloc(mem, sizeof *t + (number == BLY_MEM_OWN) * sizeof *mem);
     if (!t)
         return bly_fail(BLY_ENOMEM, "out of memory");
-    t->mem = *mem;
+    t->memory = (uint8_t)number;
+    if (number == BLY_MEM_OWN)
+        t->own[0] = *mem;
     t->compression = c;
-    t->scale = s->scale;
-    t->limit = (uint64_t)(4 * tdigest_fine(t) * c / BLY_TDIGEST_PI +
-                          4 * log(BLY_TDIGEST_MOST_WEIGHT) + 8);
-    if (s->scale == BLY_TDIGEST_REDISBLOOM)
-        t->most = 6 * (uint64_t)c + 9;
-    else
-        t->most = t->limit + TDIGEST_ROOM;
+    t->scale = (uint8_t)s->scale;
     tdigest_reset(t);
     *out = t;
     return BLY_OK;
@@ -113,8 +146,7 @@ bly_status bly_tdigest_new_sized(const bly_tdigest_spec *spec,
 static void tdigest_release(const bly_tdigest *t)
 {
     if (t->means)
-        bly_mem_release(&t->mem, t->means,
-                        (t->room + t->wroom) * sizeof *t->means);
+        bly_mem_release(tdigest_memory(t), t->means, tdigest_block(t));
 }
 
 void bly_tdigest_free(bly_tdigest *t)
@@ -122,15 +154,16 @@ void bly_tdigest_free(bly_tdigest *t)
     if (!t)
         return;
     tdigest_release(t);
-    const bly_mem mem = t->mem;
-    bly_mem_release(&mem, t, sizeof *t);
+    const bly_mem mem = *tdigest_memory(t);
+    bly_mem_release(&mem, t, tdigest_size(t));
 }
 
 void bly_tdigest_clear(bly_tdigest *t)
 {
     tdigest_release(t);
     t->means = NULL;
-    t->room = t->wroom = 0;
+    t->room = 0;
+    t->narrow = false;
     tdigest_reset(t);
 }
 
@@ -139,23 +172,25 @@ void bly_tdigest_clear(bly_tdigest *t)
  * (tdigest_merge.c). */
 static bly_status tdigest_resize(bly_tdigest *t, uint64_t n, bool weighted)
 {
-    const size_t wroom = (size_t)(!weighted && n > t->limit ? t->limit : n);
-    if (n > SIZE_MAX / 4 / sizeof(double))
+    const bly_mem *const mem = tdigest_memory(t);
+    const uint64_t limit = bly_tdigest_limit(t);
+    const bool narrow = !weighted && n > limit && t->nmerged <= limit;
+    const uint64_t all = n + (narrow ? limit : n);
+    if (all > SIZE_MAX / 2 / sizeof(double))
         return bly_fail(BLY_ENOMEM, "out of memory");
-    double *const means =
-        t->mem.alloc(t->mem.ctx, ((size_t)n + wroom) * sizeof *means);
+    double *const means = mem->alloc(mem->ctx, (size_t)all * sizeof *means);
     if (!means)
         return bly_fail(BLY_ENOMEM, "out of memory");
     if (t->means) {
-        const size_t nheld = t->nmerged + t->nwaiting;
+        const size_t nheld = (size_t)t->nmerged + t->nwaiting;
         memcpy(means, t->means, nheld * sizeof *means);
         memcpy(means + n, bly_tdigest_weights(t),
                (t->weighted ? nheld : t->nmerged) * sizeof *means);
     }
     tdigest_release(t);
     t->means = means;
-    t->room = (size_t)n;
-    t->wroom = wroom;
+    t->room = (uint32_t)n;
+    t->narrow = narrow;
     return BLY_OK;
 }
 
@@ -163,14 +198,15 @@ static bly_status tdigest_resize(bly_tdigest *t, uint64_t n, bool weighted)
 static bly_status tdigest_make_room(bly_tdigest *t, uint64_t more,
                                     bool weighted)
 {
-    const uint64_t held = t->nmerged + t->nwaiting;
-    uint64_t need = held + more < t->most ? held + more : t->most;
-    if (need <= t->room && (!weighted || t->wroom == t->room))
+    const uint64_t held = (uint64_t)t->nmerged + t->nwaiting;
+    const uint64_t most = bly_tdigest_most(t);
+    const uint64_t need = held + more < most ? held + more : most;
+    if (need <= t->room && !(weighted && t->narrow))
         return BLY_OK;
     uint64_t n = t->room ? t->room : TDIGEST_FIRST_ROOM;
     while (n < need)
         n *= 2;
-    return tdigest_resize(t, n < t->most ? n : t->most, weighted);
+    return tdigest_resize(t, n < most ? n : most, weighted);
 }
 
 bly_status bly_tdigest_copy(const bly_tdigest *t, bly_tdigest **out)
@@ -178,18 +214,19 @@ bly_status bly_tdigest_copy(const bly_tdigest *t, bly_tdigest **out)
     if (!t || !out)
         return bly_fail_null("t or out");
     *out = NULL;
-    bly_tdigest *const copy = bly_mem_zalloc(&t->mem, sizeof *copy);
-    if (!copy)
-        return bly_fail(BLY_ENOMEM, "out of memory");
-    const size_t nbytes = (t->room + t->wroom) * sizeof *t->means;
-    *copy = *t;
-    copy->means = t->means ? t->mem.alloc(t->mem.ctx, nbytes) : NULL;
-    if (t->means && !copy->means) {
-        bly_mem_release(&t->mem, copy, sizeof *copy);
+    const bly_mem *const mem = tdigest_memory(t);
+    const size_t size = tdigest_size(t), nbytes = tdigest_block(t);
+    bly_tdigest *const copy = bly_mem_zalloc(mem, size);
+    double *const means =
+        copy && t->means ? mem->alloc(mem->ctx, nbytes) : NULL;
+    if (!copy || (t->means && !means)) {
+        bly_mem_release(mem, copy, size);
         return bly_fail(BLY_ENOMEM, "out of memory");
     }
-    if (t->means)
-        memcpy(copy->means, t->means, nbytes);
+    memcpy(copy, t, size);
+    copy->means = means;
+    if (means)
+        memcpy(means, t->means, nbytes);
     *out = copy;
     return BLY_OK;
 }
@@ -259,12 +296,12 @@ static void tdigest_take(bly_tdigest *t, const double *values,
                          size_t n)
 {
     const bool weighted = weights || counts;
+    const size_t most = (size_t)bly_tdigest_most(t);
     for (size_t i = 0; i < n;) {
-        const size_t held = t->nmerged + t->nwaiting;
-        if (held >= t->most)
+        if ((size_t)t->nmerged + t->nwaiting >= most)
             bly_tdigest_settle(t);
-        const size_t at = t->nmerged + t->nwaiting;
-        const size_t left = (size_t)t->most - at;
+        const size_t at = (size_t)t->nmerged + t->nwaiting;
+        const size_t left = most - at;
         const size_t some = n - i < left ? n - i : left;
         if (weighted || t->weighted)
             tdigest_weigh(t);
@@ -279,7 +316,7 @@ static void tdigest_take(bly_tdigest *t, const double *values,
                 t->waiting_weight += w[j];
         else
             t->waiting_weight += (double)some;
-        t->nwaiting += some;
+        t->nwaiting += (uint32_t)some;
         i += some;
     }
 }
@@ -317,7 +354,7 @@ bly_status bly_tdigest_merge(bly_tdigest *dst, const bly_tdigest *src)
     if (!dst || !src)
         return bly_fail_null("dst or src");
     const double sum = src->merged_weight + src->waiting_weight;
-    const size_t n = src->nmerged + src->nwaiting;
+    const size_t n = (size_t)src->nmerged + src->nwaiting;
     if (!n)
         return BLY_OK;
     if (dst->merged_weight + dst->waiting_weight + sum >
@@ -355,7 +392,7 @@ void bly_tdigest_stat_sized(const bly_tdigest *t, bly_tdigest_stats *out,
         .nmerged = t->nmerged,
         .nwaiting = t->nwaiting,
         .ncompressions = t->ncompressions,
-        .nbytes = sizeof *t + (t->room + t->wroom) * sizeof *t->means,
+        .nbytes = tdigest_size(t) + tdigest_block(t),
         .scale = t->scale,
         .weighted = t->weighted,
         .means = t->means,
@@ -419,12 +456,17 @@ bly_status bly_tdigest_restore_sized(const bly_tdigest_stats *given,
     bly_status st = bly_tdigest_new(&spec, &t);
     if (st)
         return st;
-    st = n > t->most ? tdigest_bad("more means than fit")
-         : n         ? tdigest_check(s, &sum)
-                     : BLY_OK;
+    /* RedisBloom fills its last place, too, and then takes no more values. */
+    const uint64_t most =
+        bly_tdigest_most(t) + (t->scale == BLY_TDIGEST_REDISBLOOM);
+    st = n > most ? tdigest_bad("more means than fit")
+         : n      ? tdigest_check(s, &sum)
+                  : BLY_OK;
     if (!st && n)
-        st =
-            tdigest_make_room(t, n, s->nwaiting || n > t->limit || t->weighted);
+        st = n < most ? tdigest_make_room(t, n,
+                                          s->nwaiting || t->weighted ||
+                                              n > bly_tdigest_limit(t))
+                      : tdigest_resize(t, n, true);
     if (st) {
         bly_tdigest_free(t);
         return st;
@@ -437,8 +479,8 @@ bly_status bly_tdigest_restore_sized(const bly_tdigest_stats *given,
         t->min = s->min;
         t->max = s->max;
     }
-    t->nmerged = (size_t)s->nmerged;
-    t->nwaiting = (size_t)s->nwaiting;
+    t->nmerged = (uint32_t)s->nmerged;
+    t->nwaiting = (uint32_t)s->nwaiting;
     t->weighted = s->nwaiting || bly_tdigest_is_large(t);
     for (uint64_t i = 0; i < n; i++)
         *(i < s->nmerged ? &t->merged_weight : &t->waiting_weight) +=

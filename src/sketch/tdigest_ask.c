@@ -21,13 +21,19 @@
 #define TDIGEST_ERROR 0.1
 
 /* Between x and y, as many shares away from x as v, and from y as u. Two values
- * may be further apart than a double goes. */
+ * may be further apart than a double goes, and shares that follow from weights
+ * past 2^53 may be below 0. */
 static double tdigest_between(double x, double u, double y, double v)
 {
-    const double sum = u + v, mean = (x * u + y * v) / sum;
-    if (isfinite(mean))
-        return mean < x ? x : mean > y ? y : mean;
-    return x * (u / sum) + y * (v / sum);
+    u = fmax(u, 0);
+    v = fmax(v, 0);
+    const double sum = u + v;
+    if (sum == 0)
+        return y;
+    double mean = (x * u + y * v) / sum;
+    if (!isfinite(mean))
+        mean = x * (u / sum) + y * (v / sum);
+    return mean < x ? x : mean > y ? y : mean;
 }
 
 static bool tdigest_is_empty(const bly_tdigest *t)
@@ -163,14 +169,21 @@ double bly_tdigest_deviation(bly_tdigest *t, double q)
     if (tdigest_is_empty(t) || !(q >= 0 && q <= 1))
         return NAN;
     bly_tdigest_settle(t);
-    const double *const w = bly_tdigest_weights(t);
+    const double *const x = t->means, *const w = bly_tdigest_weights(t);
     const double index = q * t->merged_weight;
-    double below = 0;
-    for (size_t i = 0; i < t->nmerged; i++) {
-        below += w[i];
-        if (below >= index)
-            return w[i] > 1 ? (w[i] * TDIGEST_ERROR + 0.5) / t->merged_weight
-                            : 0;
-    }
-    return 0;
+    const size_t last = t->nmerged - 1;
+    size_t i = 0, from, to;
+    if (tdigest_is_one(t))
+        return 0;
+    for (double below = w[0]; i < last && below < index; below += w[i])
+        i++;
+    for (from = i; from && x[from - 1] == x[i];)
+        from--;
+    for (to = i; to < last && x[to + 1] == x[i];)
+        to++;
+    /* Of a value with several means it is uncertain where it ends. */
+    const double heavy =
+        from == to ? w[i]
+                   : fmax(from ? w[from - 1] : 1, to < last ? w[to + 1] : 1);
+    return heavy > 1 ? (heavy * TDIGEST_ERROR + 0.5) / t->merged_weight : 0;
 }

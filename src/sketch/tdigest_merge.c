@@ -26,9 +26,13 @@
 /* As many are sorted as RedisBloom sorts them: 30 ms at worst. */
 #define PEER_VALUES 8192
 
+/* A value is kept apart if it has a fourth of what a mean may weigh. */
+#define PINNED_PART 4
+
 bool bly_tdigest_is_large(const bly_tdigest *t)
 {
-    return t->most > STACK_VALUES || t->limit > STACK_MEANS;
+    return bly_tdigest_most(t) >= STACK_VALUES ||
+           bly_tdigest_limit(t) > STACK_MEANS;
 }
 
 /* ----------------------------------------------------------------- sorting */
@@ -259,27 +263,75 @@ static void settling_close(settling *m, double mean, double weight)
     m->n++;
 }
 
-/* As RedisBloom does it, value by value. */
+/* A mean, which may be rounded to a number that its values are all below. */
+static double within(double least, double greatest, double mean)
+{
+    return mean < least ? least : mean > greatest ? greatest : mean;
+}
+
+/* As RedisBloom does it, value by value; but there, means of values that are
+ * far apart become infinite. */
 static void settling_run_exact(settling *m, const double *x, const double *w,
                                size_t n)
 {
-    double mean = x[0], weight = w[0];
+    double first = x[0], mean = first, weight = w[0];
     double q0 = 0;
     for (size_t i = 1; i < n; i++) {
         const double both = weight + w[i];
         const double q2 = (m->below + both) / m->total;
         const double z = both * m->fineness;
         if ((z <= q0 * (1 - q0) && z <= q2 * (1 - q2)) || m->n == m->most) {
-            mean += (x[i] - mean) * w[i] / both;
+            const double sum = mean + (x[i] - mean) * w[i] / both;
+            mean = within(first, x[i],
+                          isfinite(sum)
+                              ? sum
+                              : mean * (weight / both) + x[i] * (w[i] / both));
             weight = both;
         } else {
             settling_close(m, mean, weight);
             q0 = m->below / m->total;
-            mean = x[i];
+            first = mean = x[i];
             weight = w[i];
         }
     }
     settling_close(m, mean, weight);
+}
+
+/* A value that came often, `count` places of all `weight` from here on. */
+typedef struct often {
+    size_t count;
+    double weight;
+} often;
+
+static often settling_often(const double *x, const double *w, size_t n)
+{
+    often o = { .count = 1, .weight = w[0] };
+    for (; o.count < n && x[o.count] == x[0]; o.count++)
+        o.weight += w[o.count];
+    return o;
+}
+
+/* Is it to stay what it is? If it has a good part of the weight that a mean may
+ * have here, and there is room for all means that may come after it. */
+static bool settling_pins(const settling *m, often o, double most)
+{
+    if (o.count < 3 || o.weight < most / PINNED_PART || o.weight > 0x1p52)
+        return false;
+    const double after = m->below + o.weight, left = m->total - after;
+    const double need = left > 0 ? 2 * (2 * m->fineness + 1) *
+                                           (log(m->total) + log(left / after)) +
+                                       4
+                                 : 0;
+    return (double)m->n + 5 + need <= (double)m->most;
+}
+
+/* Three means, of which the outer ones have the weight 1: so nothing is
+ * interpolated between it and its neighbours but what lies between them. */
+static void settling_pin(settling *m, double value, double weight)
+{
+    settling_close(m, value, 1);
+    settling_close(m, value, weight - 2);
+    settling_close(m, value, 1);
 }
 
 /* How much a mean that begins here may weigh is the same for all of its values.
@@ -289,19 +341,35 @@ static void settling_run_exact(settling *m, const double *x, const double *w,
 static void settling_run(settling *m, const double *x, const double *w,
                          size_t n)
 {
+    size_t known = 0; /* up to here, no value begins that is pinned */
     for (size_t i = 0; i < n;) {
         const size_t from = i;
         const double first = x[i] / 2;
         const double most = m->n == m->most ? INFINITY : settling_limit(m);
-        double weight = w[i], sum = 0;
-        for (i++; i < n && weight + w[i] <= most; i++) {
+        double weight = 0, sum = 0;
+        often o = { 0, 0 };
+        for (; i < n && (i == from || weight + w[i] <= most); i++) {
+            if (i + 1 < n && x[i + 1] == x[i] && i >= known) {
+                o = settling_often(x + i, w + i, n - i);
+                if (settling_pins(m, o, most))
+                    break;
+                known = i + o.count;
+                o.count = 0;
+            }
             sum += (x[i] / 2 - first) * w[i];
             weight += w[i];
         }
-        double mean = 2 * (first + sum / weight);
-        for (size_t j = from; !isfinite(sum) && j < i; j++)
-            mean = (j > from ? mean : 0) + x[j] * (w[j] / weight);
-        settling_close(m, mean, weight);
+        if (i > from) {
+            double mean = 2 * (first + sum / weight);
+            for (size_t j = from; !isfinite(sum) && j < i; j++)
+                mean = (j > from ? mean : 0) + x[j] * (w[j] / weight);
+            settling_close(m, within(x[from], x[i - 1], mean), weight);
+        }
+        if (o.count) {
+            const double value = x[i]; /* may be where means are put */
+            i += o.count;
+            settling_pin(m, value, o.weight);
+        }
     }
 }
 
@@ -344,13 +412,15 @@ static void order_all(const bly_tdigest *t, ordered *o)
 
 void bly_tdigest_settle(bly_tdigest *t)
 {
-    const size_t n = t->nmerged + t->nwaiting;
+    const size_t n = (size_t)t->nmerged + t->nwaiting;
     const double total = t->merged_weight + t->waiting_weight;
-    /* One value alone has nothing to be merged with. */
-    if (!t->nwaiting || n < 2)
+    /* One value alone has nothing to be merged with. Where nothing waits, there
+     * may be no room for anything to wait: so were parts given. */
+    const uint64_t room = bly_tdigest_wroom(t), full = bly_tdigest_most(t);
+    if (n < 2 || (!t->nwaiting && n < full))
         return;
     double *const weights = bly_tdigest_weights(t);
-    const uint64_t most = t->wroom < t->most ? t->wroom : t->most - 1;
+    const uint64_t most = room < full ? room : full - 1;
     settling m = { .x = t->means,
                    .w = weights,
                    .most = (size_t)most - 1,
@@ -370,7 +440,7 @@ void bly_tdigest_settle(bly_tdigest *t)
         order_all(t, &o);
         (exact ? settling_run_exact : settling_run)(&m, o.x, o.w, n);
     }
-    t->nmerged = m.n;
+    t->nmerged = (uint32_t)m.n;
     t->nwaiting = 0;
     t->merged_weight = total;
     t->waiting_weight = 0;
