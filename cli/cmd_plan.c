@@ -16,6 +16,7 @@
 #include "io/filters.h"
 #include "io/sizing.h"
 #include "report/show.h"
+#include "workbench/plan_index.h"
 #include "workbench/plan_near.h"
 #include "workbench/plan_sync.h"
 #include "workbench/plot.h"
@@ -23,8 +24,9 @@
 static struct {
     struct sizing sizing;
     const char *plot;
-    bool near, sync, verbose, json;
-    uint64_t differences;
+    bool near, sync, index, verbose, json;
+    uint64_t differences, terms, asked, questions;
+    double opening;
     double threshold, recall;
     uint64_t components;
 } plan_args;
@@ -326,6 +328,24 @@ static int plan_sketches(void)
     });
 }
 
+/* An index of documents: filters side by side. */
+static int plan_documents(void)
+{
+    const struct sizing *const s = &plan_args.sizing;
+    if (s->kind || s->bits || s->memory || s->miss > 0 || s->options.n ||
+        plan_args.plot)
+        return fail("--index goes with --items, --fpr, --terms, --asked, "
+                    "--questions and --opening alone");
+    return plan_index(
+        &(bly_index_wish){ .documents = s->items,
+                           .terms = (double)plan_args.terms,
+                           .asked = (double)plan_args.asked,
+                           .questions = (double)plan_args.questions,
+                           .opening = plan_args.opening,
+                           .fpr = s->fpr > 0 ? s->fpr : 0 },
+        plan_args.json);
+}
+
 static int plan_run(struct list *operands)
 {
     if (operands->n)
@@ -345,6 +365,12 @@ static int plan_run(struct list *operands)
     }
     if (plan_args.differences)
         return fail("--differences goes with --sync");
+    if (plan_args.index)
+        return plan_documents();
+    if (plan_args.terms || plan_args.asked || plan_args.questions ||
+        plan_args.opening > 0)
+        return fail("--terms, --asked, --questions and --opening go with "
+                    "--index");
     if (plan_args.threshold > 0 || plan_args.recall > 0 || plan_args.components)
         return fail("--threshold, --recall and --components go with --near");
     bly_spec spec = { 0 };
@@ -417,6 +443,18 @@ static const struct opt plan_options[] = {
     { "differences", 0, OPT_POSITIVE, &plan_args.differences, "N",
       "with --sync: elements that only one of them has; a table if not "
       "given" },
+    FLAG("index", 0, plan_args.index,
+         "plan an index of documents; -n is how many there are"),
+    { "terms", 0, OPT_POSITIVE, &plan_args.terms, "N",
+      "with --index: different terms of a document; 75000 if not given, the "
+      "4-grams of 1 MiB of text" },
+    { "asked", 0, OPT_POSITIVE, &plan_args.asked, "N",
+      "with --index: independent terms of a question; 1 if not given" },
+    { "questions", 0, OPT_POSITIVE, &plan_args.questions, "N",
+      "with --index: questions as long as the index is kept; 1000 if not "
+      "given" },
+    { "opening", 0, OPT_SECONDS, &plan_args.opening, "SECONDS",
+      "with --index: what it takes to open a document; 0.001 if not given" },
     { "plot", 0, OPT_TEXT, &plan_args.plot, "FILE.svg",
       "draw bits per key against the rate, for every kind, or the curve of "
       "--near; - is standard output" },
@@ -435,6 +473,8 @@ static const struct example plan_examples[] = {
       "which pairs of texts would be found?" },
     { "bloomery plan --sync --differences 1000 --items 10M",
       "what would it take to find 1,000 differences?" },
+    { "bloomery plan --index -n 4000 --asked 5",
+      "which rate suits an index of 4,000 blocks?" },
     { 0 },
 };
 
@@ -455,11 +495,16 @@ const struct command cmd_plan = {
         "pair of each likeness is to be found.\n\n"
         "With --sync, it is for comparing two sets: the symbols that so many "
         "differences take on average, in half of all runs, in 95 and in 99 of "
-        "100, and the bytes that bloomery sync then sends.",
+        "100, and the bytes that bloomery sync then sends.\n\n"
+        "With --index, it is for filters side by side, as bloomery index "
+        "makes them: for each rate the size of the index, and the documents "
+        "that a question opens in vain. The cost counts those openings in "
+        "seconds, and a megabyte of index as one second.",
     .options = plan_options,
     .examples = plan_examples,
     .reports =
         REPORTS({ "", plan_fields, ONE }, { "with --near", near_fields, ONE },
-                { "with --sync", plan_sync_fields, ONE }),
+                { "with --sync", plan_sync_fields, ONE },
+                { "with --index", plan_index_fields, ONE }),
     .run = plan_run,
 };

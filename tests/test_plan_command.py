@@ -187,3 +187,24 @@ def test_json_is_one_line_of_valid_json(ok):
     text = ok("plan", "--items", "10", "--json").out
     assert text.endswith("\n")
     json.loads(text)
+
+
+def test_an_index_is_planned_by_what_mistakes_cost(ok, bly):
+    def rows(*args):
+        return ok("plan", "--index", *args, "--json").json["rows"]
+
+    table = rows("-n", "4000", "--asked", "5")
+    best, = [r for r in table if r["best"]]
+    assert best["cost"] == min(r["cost"] for r in table)
+    assert 0.2 < best["fpr"] < 0.4  # grams of a pattern
+    assert [r["fpr"] for r in table] == sorted((r["fpr"] for r in table), reverse=True)
+    single, = [r for r in rows("-n", "4000") if r["best"]]
+    often, = [r for r in rows("-n", "4000", "--questions", "1M") if r["best"]]
+    assert often["fpr"] < single["fpr"] < best["fpr"] and often["bytes"] > single["bytes"]
+    word, = rows("-n", "10000", "--terms", "20000", "-p", "0.001")
+    assert word["opened"] == pytest.approx(10) and word["rows"] == 8 and 14 < word["bits_per_term"] < 15
+    assert "<- least" in ok("plan", "--index").out
+    for args, says in ((("--terms", "5"), "--index"), (("--index", "--kind", "cuckoo"), "--index goes with"),
+                       (("--index", "--opening", "-1"), "--opening")):
+        done = bly("plan", *args)
+        assert done.status == 2 and says in done.err
