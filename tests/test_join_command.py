@@ -1,5 +1,6 @@
 """join: the result is that of an exact join, whatever the filter, the memory
 and the format are; and what happens when files or the other end misbehave."""
+import contextlib
 import csv
 import io
 import json
@@ -297,9 +298,14 @@ def test_a_killed_join_leaves_nothing(bly):
         stderr=subprocess.DEVNULL)
     child.stdin.write(b"1\n" * 100000)
     child.stdin.flush()
-    spilled = f"/proc/{child.pid}/fd"
-    while not any("tmp/" in os.readlink(f"{spilled}/{n}")
-                  for n in os.listdir(spilled)):
+    def spills():
+        files = f"/proc/{child.pid}/fd"
+        for n in os.listdir(files):
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                if "tmp/" in os.readlink(f"{files}/{n}"):
+                    return True
+        return False
+    while not spills():
         time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
     child.wait(PATIENCE)
