@@ -189,7 +189,7 @@ static int module_exec(PyObject *module)
         PyModule_AddStringConstant(module, "__version__", bly_version()) == 0 &&
         py_bitmap_ready(module) && py_filter_ready(module) &&
         py_hll_ready(module) && py_topk_ready(module) &&
-        py_minhash_ready(module);
+        py_minhash_ready(module) && py_index_ready(module);
     return ok ? 0 : -1;
 }
 

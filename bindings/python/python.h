@@ -16,6 +16,7 @@
  *     py_facts.c     structs of the library as dictionaries
  *     py_sketch.c    what the sketches share; py_hll.c, py_topk.c,
  *                    py_minhash.c
+ *     py_index.c     Index: documents side by side
  *
  * Only the stable ABI of Python 3.11 is used, so that one build serves that
  * version and all later ones. A free-threaded interpreter has no stable ABI
@@ -275,6 +276,7 @@ bool py_filter_ready(PyObject *module);
 bool py_hll_ready(PyObject *module);
 bool py_topk_ready(PyObject *module);
 bool py_minhash_ready(PyObject *module);
+bool py_index_ready(PyObject *module);
 /* Make a type and put it into the module. */
 PyTypeObject *py_type_ready(PyObject *module, PyType_Spec *spec);
 

@@ -8,10 +8,10 @@
 "No" is certain; "yes" is wrong with a small probability that you choose. A file
 that is saved here answers the same in C, SQL, Redis and on the command line.
 """
-from ._bloomery import (Bitmap, Error, Filter, HyperLogLog, MinHash, TopK,
+from ._bloomery import (Bitmap, Error, Filter, HyperLogLog, Index, MinHash, TopK,
                         __version__, kinds, plan)
 
 kinds.__module__ = plan.__module__ = "bloomery"
 
-__all__ = ["Bitmap", "Error", "Filter", "HyperLogLog", "MinHash", "TopK",
+__all__ = ["Bitmap", "Error", "Filter", "HyperLogLog", "Index", "MinHash", "TopK",
            "kinds", "plan"]
