@@ -332,7 +332,7 @@ def test_what_add_refuses(trouble, plain):
         "signed": lambda f: put(f.footer, 9, BINARY, b"key"),
         "out of order": lambda f: f.meta(0, "url").append([6, I64, 1]),
         "outside": lambda f: put(f.meta(0, "url"), 7, I64, 1 << 40),
-        "by the footer": lambda f: put(f.meta(0, "url"), 5, I64, 301),
+        "according to the footer": lambda f: put(f.meta(0, "url"), 5, I64, 301),
     }
     for says, change in changes.items():
         f = File(plain)
