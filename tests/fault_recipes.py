@@ -219,8 +219,6 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "parquet info n.parquet",
     "parquet has old.parquet --column n 7",
     "index info old.blx",
-    "index search -t 1 old.blx and",
-    "index search -t 1 -c old.blx a.*d",
     "index search old.blx --coverage 0.5 -f texts/1",
     "digest has old.digest -f list.txt",
     "digest simulate --json access.log",

@@ -469,7 +469,7 @@ static bool targets_find(struct search *s)
                 s->gone = k->name;
         }
         s->ngone += gone;
-        if (gone && gone == x->catalog.nfiles) {
+        if (gone && gone == x->catalog.nfiles && !s->trouble) {
             char *const here = getcwd(NULL, 0);
             const bool moved =
                 here && strcmp(here, set->folder) != 0 && s->gone[0] != '/';
