@@ -15,16 +15,19 @@
 #include <string.h>
 
 #include "apps/index/index_terms.h"
+#include "base/byte_order.h"
 #include "base/grow.h"
 #include "base/random.h"
 
 const char *const term_class_names[TERM_CLASSES] = { "grams", "words",
                                                      "kmers" };
 
-/* Numbers but 0, each once. */
+/* Numbers but 0, each once; and as a list, in the order they came. */
 struct number_set {
     uint64_t *slots;
     size_t nslots, n; /* a power of two */
+    uint64_t *list;
+    size_t list_room;
 };
 
 #define SEEN_BITS 13
@@ -35,7 +38,8 @@ struct terms {
     struct term_rules rules;
     uint32_t *slots; /* of grams; 0 is free */
     unsigned slots_bits;
-    size_t ngrams;
+    uint32_t *grams; /* the same, in the order they came */
+    size_t ngrams, grams_room;
     bool zero; /* the gram of four NULs */
     uint32_t seen[1 << SEEN_BITS];
     struct number_set words, kmers;
@@ -55,21 +59,20 @@ struct terms {
 
 static bool set_grow(struct number_set *s, size_t nslots)
 {
-    struct number_set next = { calloc(nslots, sizeof *next.slots), nslots,
-                               s->n };
-    if (!next.slots)
+    uint64_t *const slots = calloc(nslots, sizeof *slots);
+    if (!slots || !GROW(&s->list, &s->list_room, nslots / 2)) {
+        free(slots);
         return false;
-    for (size_t i = 0; i < s->nslots; i++) {
-        const uint64_t x = s->slots[i];
-        if (!x)
-            continue;
-        size_t at = (size_t)mix_fast(x) & (nslots - 1);
-        while (next.slots[at])
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        size_t at = (size_t)mix_fast(s->list[i]) & (nslots - 1);
+        while (slots[at])
             at = (at + 1) & (nslots - 1);
-        next.slots[at] = x;
+        slots[at] = s->list[i];
     }
     free(s->slots);
-    *s = next;
+    s->slots = slots;
+    s->nslots = nslots;
     return true;
 }
 
@@ -86,7 +89,7 @@ static inline bool set_put(struct number_set *s, uint64_t x)
         at = (at + 1) & (s->nslots - 1);
     }
     s->slots[at] = x;
-    s->n++;
+    s->list[s->n++] = x;
     return true;
 }
 
@@ -95,6 +98,7 @@ static void set_empty(struct number_set *s, size_t most)
 {
     if (s->nslots > most) {
         free(s->slots);
+        free(s->list);
         *s = (struct number_set){ 0 };
     } else if (s->n) {
         memset(s->slots, 0, s->nslots * sizeof *s->slots);
@@ -106,6 +110,7 @@ static void set_empty(struct number_set *s, size_t most)
 
 #define GRAM_BITS 18
 #define GRAM_MIX UINT32_C(0x9e3779b1)
+#define FRESH_MOST 256
 
 static bool grams_grow(struct terms *t)
 {
@@ -128,27 +133,30 @@ static bool grams_grow(struct terms *t)
     return true;
 }
 
-static bool gram_put(struct terms *t, uint32_t g)
+static bool grams_put(struct terms *t, const uint32_t *grams, size_t n)
 {
-    if (!g) {
-        t->zero = true;
-        return true;
-    }
-    if (!t->slots || t->ngrams >= (size_t)1 << (t->slots_bits - 1)) {
-        /* 2^31 grams do not fit into a table that is half empty, and need not
-         * come: then the document is larger than any that is read. */
+    if (!t->slots || t->ngrams + n >= (size_t)1 << (t->slots_bits - 1)) {
+        /* More than 2^30 grams need a document larger than any that is read. */
         if ((t->slots && t->slots_bits == 31) || !grams_grow(t))
             return false;
     }
+    if (!GROW(&t->grams, &t->grams_room, t->ngrams + n))
+        return false;
     const size_t mask = ((size_t)1 << t->slots_bits) - 1;
-    size_t at = (size_t)(g * GRAM_MIX) >> (32 - t->slots_bits);
-    while (t->slots[at]) {
-        if (t->slots[at] == g)
-            return true;
-        at = (at + 1) & mask;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t g = grams[i];
+        size_t at = (size_t)(g * GRAM_MIX) >> (32 - t->slots_bits);
+        if (!g) {
+            t->zero = true;
+            continue;
+        }
+        while (t->slots[at] && t->slots[at] != g)
+            at = (at + 1) & mask;
+        if (t->slots[at])
+            continue;
+        t->slots[at] = g;
+        t->grams[t->ngrams++] = g;
     }
-    t->slots[at] = g;
-    t->ngrams++;
     return true;
 }
 
@@ -160,14 +168,23 @@ static bool grams_add(struct terms *t, const char *text, size_t n)
         const unsigned char *stop = memchr(p, '\n', (size_t)(end - p));
         if (!stop)
             stop = end;
-        for (; stop - p >= GRAM_BYTES; p++) {
-            const uint32_t g = (uint32_t)p[0] | (uint32_t)p[1] << 8 |
-                               (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-            uint32_t *const seen = &t->seen[g * GRAM_MIX >> (32 - SEEN_BITS)];
-            if (*seen == g)
-                continue;
-            *seen = g;
-            if (!gram_put(t, g))
+        while (stop - p >= GRAM_BYTES) {
+            /* Which grams were seen just now is as good as random, so nothing
+             * here depends on a branch. */
+            uint32_t fresh[FRESH_MOST];
+            size_t nfresh = 0;
+            const size_t left = (size_t)(stop - p) - (GRAM_BYTES - 1);
+            const unsigned char *const until =
+                p + (left < FRESH_MOST ? left : FRESH_MOST);
+            for (; p < until; p++) {
+                const uint32_t g = (uint32_t)get_le(p, GRAM_BYTES);
+                uint32_t *const seen =
+                    &t->seen[g * GRAM_MIX >> (32 - SEEN_BITS)];
+                fresh[nfresh] = g;
+                nfresh += *seen != g;
+                *seen = g;
+            }
+            if (!grams_put(t, fresh, nfresh))
                 return false;
         }
         p = stop + 1;
@@ -364,8 +381,11 @@ void terms_free(struct terms *t)
     if (!t)
         return;
     free(t->slots);
+    free(t->grams);
     free(t->words.slots);
+    free(t->words.list);
     free(t->kmers.slots);
+    free(t->kmers.list);
     for (size_t i = 0; i < TERM_CLASSES; i++)
         free(t->out[i]);
     free(t->folded);
@@ -383,6 +403,7 @@ void terms_begin(struct terms *t)
     t->ngrams = 0;
     t->zero = false;
     memset(t->seen, 0, sizeof t->seen);
+    t->seen[0] = 1; /* where only 0 comes, which was not seen */
     set_empty(&t->words, (size_t)1 << 18);
     set_empty(&t->kmers, (size_t)1 << 24);
     t->seq = SEQ_START;
@@ -426,15 +447,13 @@ bool terms_done(struct terms *t, bly_index_terms out[TERM_CLASSES])
             return false;
         uint64_t *const to = t->out[c];
         if (c == TERM_GRAMS) {
-            for (size_t i = 0; t->slots && i >> t->slots_bits == 0; i++)
-                if (t->slots[i])
-                    to[n++] = t->slots[i];
+            for (; n < t->ngrams; n++)
+                to[n] = t->grams[n];
             if (t->zero)
                 to[n++] = 0;
         } else {
-            for (size_t i = 0; i < s->nslots; i++)
-                if (s->slots[i])
-                    to[n++] = s->slots[i];
+            for (; n < s->n; n++)
+                to[n] = s->list[n];
         }
         if (c == TERM_KMERS)
             for (size_t i = 0; i < n; i++)
