@@ -369,6 +369,19 @@ def test_a_pattern_that_the_index_cannot_help_with(logs, bly):
     assert "not built with -i" in got.err and got.status == 0
 
 
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("pattern", ["fooı*x", "foo\\(ı\\)*x", "fooı\\{2\\}x"])
+def test_what_is_repeated_depends_on_the_locale(tmp_path, ok, pattern, locale):
+    """Of a character with several bytes, or of its last byte."""
+    made = {"t/a.log": "foox\nfooıx\nfooııx\n".encode() +
+            b"foo\xc4\xb1\xb1x\nfoo\xc4x\n"}
+    put(tmp_path, made)
+    ok("index", "build", "-q", "-o", "x.blx", "t")
+    status, out = grep(made, "-H", "-a", pattern, locale=locale)
+    got = search(tmp_path, "-l", "-e", pattern, locale=locale)
+    assert got[0] == status and bool(out) == bool(got[1])
+
+
 def test_output_that_ends_early(logs, tmp_path):
     """Who reads only the first line ends the search, as grep's would."""
     done = subprocess.run(

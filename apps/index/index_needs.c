@@ -344,6 +344,27 @@ static bool parse_escape(struct pattern *p, struct part *out)
     }
 }
 
+static bool repeat_follows(const struct pattern *p)
+{
+    if (p->extended)
+        return p->at < p->end && *p->at && strchr("*+?{", *p->at);
+    return (p->at < p->end && *p->at == '*') || next_is(p, '\\', '+') ||
+           next_is(p, '\\', '?') || next_is(p, '\\', '{');
+}
+
+/* A character that may have several bytes, from 128 on. Whether an operator
+ * behind it repeats all of them or the last one depends on the locale. */
+static bool parse_high(struct pattern *p, struct part *out)
+{
+    symbol bytes[4];
+    size_t n = 0;
+    do
+        bytes[n++] = as_symbol(p, *p->at++);
+    while (n < 4 && p->at < p->end && (*p->at & 0xc0) == 0x80);
+    return repeat_follows(p) ? part_symbol(out, ANY)
+                             : part_symbols(out, bytes, n);
+}
+
 /* One thing that may be repeated. */
 static bool parse_atom(struct pattern *p, struct part *out)
 {
@@ -365,6 +386,8 @@ static bool parse_atom(struct pattern *p, struct part *out)
             p->stop = true; /* a mistake */
         return true;
     }
+    if (c >= 0x80)
+        return parse_high(p, out);
     p->at++;
     switch (c) {
     case '.':
