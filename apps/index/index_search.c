@@ -406,7 +406,9 @@ static bool to_search(void *ctx, const char *path, const struct stat *st)
     if (!st) {
         if (k && errno == ENOENT)
             return true; /* it is counted with those that are gone */
-        if (errno != ENOENT || s->ngone++ == 0) {
+        if (errno == ENOENT) {
+            note("%s: is gone", path);
+        } else {
             fail_path(path, errno);
             s->trouble = true;
         }
