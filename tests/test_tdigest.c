@@ -359,6 +359,21 @@ static void far_and_heavy(void **state)
             const double q = bly_tdigest_cdf(t, v);
             assert_true(q >= 0 && q <= 1);
         }
+        const double middle = DBL_MAX / 2, five = 5;
+        const bly_tdigest_stats parts = { .compression = 20,
+                                          .scale = scale,
+                                          .min = -DBL_MAX,
+                                          .max = DBL_MAX,
+                                          .nmerged = 1,
+                                          .means = &middle,
+                                          .weights = &five };
+        bly_tdigest *wide;
+        assert_ok(bly_tdigest_restore(&parts, NULL, &wide));
+        for (int i = -9; i <= 9; i++) {
+            const double q = bly_tdigest_cdf(wide, i / 10.0 * DBL_MAX);
+            assert_true(q > 0 && q < 1);
+        }
+        bly_tdigest_free(wide);
         bly_tdigest_settle(t);
         const bly_tdigest_stats s = stats_of(t);
         bly_tdigest *same; /* all means are finite, and in order */

@@ -36,6 +36,13 @@ static double tdigest_between(double x, double u, double y, double v)
     return mean < x ? x : mean > y ? y : mean;
 }
 
+/* The share of the way from a to b that v has gone. */
+static double tdigest_part(double a, double v, double b)
+{
+    return isfinite(b - a) ? (v - a) / (b - a)
+                           : (v / 2 - a / 2) / (b / 2 - a / 2);
+}
+
 static bool tdigest_is_empty(const bly_tdigest *t)
 {
     return !(t->nmerged + t->nwaiting);
@@ -102,14 +109,13 @@ double bly_tdigest_cdf(bly_tdigest *t, double value)
     if (value < x[0])
         return value == t->min
                    ? 0.5 / total
-                   : (1 + (value - t->min) / (x[0] - t->min) * (w[0] / 2 - 1)) /
+                   : (1 + tdigest_part(t->min, value, x[0]) * (w[0] / 2 - 1)) /
                          total;
     if (value > x[last])
-        return value == t->max
-                   ? 1 - 0.5 / total
-                   : 1 - (1 + (t->max - value) / (t->max - x[last]) *
-                                  (w[last] / 2 - 1)) /
-                             total;
+        return value == t->max ? 1 - 0.5 / total
+                               : 1 - (1 + tdigest_part(t->max, value, x[last]) *
+                                              (w[last] / 2 - 1)) /
+                                         total;
     double below = 0;
     for (size_t i = 0; i <= last; i++) {
         if (x[i] == value) {
@@ -128,7 +134,9 @@ double bly_tdigest_cdf(bly_tdigest *t, double value)
                                 (is_right ? 0.5 : 0);
             const double part = step * (value - x[i]) / (x[i + 1] - x[i]);
             return (below + w[i] / 2 + (is_left ? 0.5 : 0) +
-                    (isfinite(part) ? part : step / 2)) /
+                    (isfinite(part)
+                         ? part
+                         : step * tdigest_part(x[i], value, x[i + 1]))) /
                    total;
         }
         below += w[i];
