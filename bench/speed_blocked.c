@@ -86,7 +86,9 @@ static void floor_none(void)
 /* The filter is new in every round, and so are its pages. */
 static void new_filter(void)
 {
-    const bly_spec spec = { .items = w.n, .fpr = 0.01 };
+    const bly_spec spec = { .items = w.n,
+                            .fpr = 0.01,
+                            .keying = { BLY_KEYS_UINT64, 0 } };
     bly_free(w.f);
     if (bly_new(&spec, &w.f) || !bly_blocked_view(w.f, &w.view))
         exit(2);

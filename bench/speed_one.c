@@ -260,7 +260,10 @@ static void row(const char *name, const way *how, bool adds)
 
 static void kind_row(const bly_kind_info *kind, const way *how)
 {
-    const bly_spec spec = { .kind = kind->name, .items = w.n, .fpr = 0.01 };
+    const bly_spec spec = { .kind = kind->name,
+                            .items = w.n,
+                            .fpr = 0.01,
+                            .keying = { BLY_KEYS_UINT64, 0 } };
     const bool adds = kind->can & BLY_CAN(ADD);
     bly_stats stats;
     bly_prediction plan;
@@ -283,7 +286,10 @@ static void kind_row(const bly_kind_info *kind, const way *how)
 static void view_row(const bly_kind_info *kind, const way *how,
                      bool (*viewed)(void))
 {
-    const bly_spec spec = { .kind = kind->name, .items = w.n, .fpr = 0.01 };
+    const bly_spec spec = { .kind = kind->name,
+                            .items = w.n,
+                            .fpr = 0.01,
+                            .keying = { BLY_KEYS_UINT64, 0 } };
     bly_stats stats;
     build(&spec, how->hashed);
     bly_peek(w.f, &stats);

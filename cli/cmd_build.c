@@ -30,6 +30,7 @@ static struct {
     struct others others;
     struct meta_args meta;
     uint64_t seed, threads, max_memory;
+    unsigned hash; /* 1: xxh3 */
     bool json, ints, uints;
 } build_args;
 
@@ -218,6 +219,7 @@ static int build_run(struct list *operands)
                                   : build_args.uints ? BLY_KEYS_UINT64
                                                      : BLY_KEYS_UNKNOWN;
     bly_spec spec = { .seed = build_args.seed,
+                      .hash = build_args.hash ? BLY_HASH_XXH3 : 0,
                       .keying = keys_keying(&build_args.keys),
                       .max_bytes = build_args.max_memory,
                       .spill = build_args.spill };
@@ -285,6 +287,10 @@ static const struct opt build_options[] = {
                               "its options; see bloomery formats"),
     { "seed", 's', OPT_COUNT, &build_args.seed, "S",
       "seed of the hash; filters combine only if their seeds agree" },
+    { "hash", 0, OPT_CHOICE, &build_args.hash, "auto|xxh3",
+      "xxh3: also for integers, so that the filter combines with those of "
+      "older "
+      "versions" },
     { "key-file", 'K', OPT_TEXT, &build_args.keys.key_file, "FILE",
       "make a keyed filter with the secret in FILE: 16 raw bytes or 32 "
       "hexadecimal digits" },

@@ -27,6 +27,7 @@ static const char *hash_name(uint32_t id)
            : id == BLY_HASH_ORDERED_INTS  ? "order of integers"
            : id == BLY_HASH_ORDERED_TAILS ? "order of bytes behind a beginning"
            : id == BLY_HASH_GROUPED       ? "XXH3 by groups"
+           : id == BLY_HASH_FOLDED        ? "folded product"
                                           : "unknown";
 }
 

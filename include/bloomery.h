@@ -306,7 +306,7 @@ typedef enum bly_key_type {
     BLY_KEYS_UNKNOWN, /* nobody has said */
     BLY_KEYS_TEXT,    /* text in any encoding: the lines of a file */
     BLY_KEYS_BYTES,   /* bytes that are not text: digests, packed structs */
-    BLY_KEYS_INT64,   /* integers, hashed as their 8 little-endian bytes; */
+    BLY_KEYS_INT64,   /* integers, the same as their 8 little-endian bytes; */
     BLY_KEYS_UINT64   /* those below 2^63 have the same hash in both types */
 } bly_key_type;
 
@@ -362,6 +362,9 @@ typedef struct bly_spec {
     const bly_mem *mem; /* its ctx must outlive the filter; NULL: the system's
                            memory, with huge pages where they pay */
     bly_keying keying;  /* what the keys will be; recorded in the filter */
+    uint32_t hash;      /* BLY_HASH_XXH3: for integers too, to combine with
+                           filters of older versions; 0: choose */
+    uint32_t reserved;  /* zero */
 } bly_spec;
 
 /* One named value that the plan chose or that a filter knows about itself. */
@@ -439,6 +442,11 @@ typedef struct bly_hasher { /* final */
 #define BLY_HASH_XXH3 1      /* 64 bits, with seed */
 #define BLY_HASH_SIPHASH13 3 /* 128-bit secret, 64 bits out */
 
+/* The hasher of filters whose spec says that their keys are integers. Eight
+ * bytes, as a little-endian integer, are hashed by multiplications
+ * (bly_int_folded()), which takes a third of the time; other keys by XXH3. */
+#define BLY_HASH_FOLDED 8
+
 /* The hashers of kinds with RANGE, which must know the order of their keys. The
  * hash is a bijection of 64 bits (docs/format.md), applied to the first eight
  * bytes of the key, most significant first, with zeros behind a shorter key. So
@@ -466,7 +474,9 @@ static inline bly_status bly_hasher_for(const bly_spec *spec, bly_hasher *out);
 
 /* The hasher of f: bly_has(f, k, n) asks for the hash
  * bly_hash(bly_hasher_of(f), k, n). It belongs to f and is valid as long as f
- * is. NULL if f was opened blind. */
+ * is, with one exception: of an empty filter whose type of keys is unknown, no
+ * longer than until bly_add_as() or a merger says what its keys are. NULL if f
+ * was opened blind. */
 const bly_hasher *bly_hasher_of(const bly_filter *f);
 
 /* A key: bytes, borrowed for the call. */
@@ -486,8 +496,8 @@ typedef struct bly_column { /* final */
 } bly_column;
 
 /* The hash of one key, of n keys, of n keys of a column, and of n integers. The
- * hash of an integer is that of its 8 little-endian bytes, but is computed
- * faster. The caller provides hashes[n]. */
+ * hash of an integer is that of its 8 little-endian bytes, by any hasher, but
+ * is computed faster. The caller provides hashes[n]. */
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len);
 void bly_hash_keys(const bly_hasher *hs, const bly_bytes *keys, size_t n,
                    uint64_t *hashes);
@@ -601,9 +611,10 @@ void bly_prefetch_hashes(const bly_filter *f, const uint64_t *hashes, size_t n);
 
 /* Add or ask for n keys of a type, which bly_hash_as() converts to the type
  * that the filter holds; fresh, ndone and maybe are as above. Adding to an
- * empty filter of unknown type gives it this type (unless it is shared).
- * BLY_ESECRET for a filter opened blind. If bly_has_as() fails, maybe[] is
- * "maybe" for all keys. */
+ * empty filter of unknown type gives it this type (unless it is shared), and
+ * its hash if it was made by this process: that of BLY_HASH_FOLDED for
+ * integers. BLY_ESECRET for a filter opened blind. If bly_has_as() fails,
+ * maybe[] is "maybe" for all keys. */
 bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
                       size_t n, uint64_t *fresh, size_t *ndone) BLY_MUST_CHECK;
 bly_status bly_has_as(const bly_filter *f, bly_key_type type, const void *keys,
@@ -924,8 +935,8 @@ static inline void bly_peek(const bly_filter *f, bly_stats *out);
 #define BLY_NOTE_MOST 1024 /* bytes of a note, and of a value */
 #define BLY_NAME_MOST 64   /* letters, digits, '.', '-' and '_' in a name */
 
-/* What the keys are. Setting this does not touch the keys, so set what is
- * true. */
+/* What the keys are. Setting this touches neither the keys nor the hash, so set
+ * what is true. */
 bly_keying bly_keying_of(const bly_filter *f);
 bly_status bly_set_keying(bly_filter *f, bly_keying keying);
 

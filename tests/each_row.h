@@ -87,10 +87,10 @@ static bool outcome_same(const outcome *a, const outcome *b, uint64_t nlines,
 
 /* Does every row set the same bits and give the same answers as the portable
  * one does for single keys? For every k, in arrays that are fetched in one
- * stage and in two, for hashes and for integers, and for every number of keys,
- * up to max, around a group, a word of results and the distance of fetching;
- * for some of these where the array is large. The name of a row that does not,
- * or NULL. */
+ * stage and in two, for hashes and for integers by both hashes, and for every
+ * number of keys, up to max, around a group, a word of results and the distance
+ * of fetching; for some of these where the array is large. The name of a row
+ * that does not, or NULL. */
 static const char *rows_check(size_t max)
 {
     const char *wrong = NULL;
@@ -99,14 +99,14 @@ static const char *rows_check(size_t max)
         exit(2);
     for (size_t i = 0; i < max; i++)
         keys[i] = i % 5 || !i ? bly_mix64(i) : keys[i / 2];
-    for (unsigned trial = 0; trial < 5 * 6; trial++) {
+    for (unsigned trial = 0; trial < 5 * 9; trial++) {
         static const uint64_t sizes[] = {
             13, 4999, BLY_LINES_CACHED / (BLY_LINE_BITS / 8) + 7
         };
-        const unsigned k = 1u << trial / 6;
+        const unsigned k = 1u << trial / 9;
         const uint64_t nlines = sizes[trial % 3];
         const size_t few = trial % 3 == 2 ? 11 : 1;
-        const bly_lines_keys in = { keys, 0, trial / 3 & 1,
+        const bly_lines_keys in = { keys, 0, trial / 3 % 3,
                                     bly_int_flip(bly_mix64(trial)) };
         for (size_t n = 0; n <= max; n += (n < 300 ? 1 : 47) * few) {
             outcome want = outcome_singly(nlines, k, in, n);

@@ -13,7 +13,9 @@
  * file is from before there were any; KIND-light.bly is the same with hashes
  * mixed lightly, for kinds that did not at first; KIND-small.bly is the same as
  * a compact file in its first form, for the default kind and those whose layers
- * are of either kind, and KIND-brief.bly in the form that is written now.
+ * are of either kind, and KIND-brief.bly in the form that is written now;
+ * KIND-ints.bly, for the default kind, is of integers, with the hash of
+ * those.
  *
  * This is the recipe, and the check as a function that says what is wrong: the
  * tool that makes the files and test_format.c share it. Nothing here needs more
@@ -41,6 +43,12 @@ static inline size_t golden_key(unsigned i, char key[16])
     return (size_t)snprintf(key, 16, "key-%u", i % 100000000);
 }
 
+/* The same as integers: two addresses in one. */
+static inline uint64_t golden_int(unsigned i)
+{
+    return UINT64_C(0x0a0000000a000000) + ((uint64_t)i << 32) + 7 * i;
+}
+
 /* A bit is what every kind with values can hold. */
 static inline uint64_t golden_value(unsigned i)
 {
@@ -62,6 +70,7 @@ typedef enum golden_form {
     GOLDEN_LIGHT,
     GOLDEN_SMALL,
     GOLDEN_BRIEF,
+    GOLDEN_INTS,
     GOLDEN_NFORMS
 } golden_form;
 
@@ -70,7 +79,7 @@ static inline const char *golden_suffix(golden_form form)
 {
     static const char *const suffixes[] = { "",         "-keyed",   "-coded",
                                             "-blocked", "-compact", "-light",
-                                            "-small",   "-brief" };
+                                            "-small",   "-brief",   "-ints" };
     return suffixes[form];
 }
 
@@ -146,6 +155,7 @@ static inline bly_status golden_make(const bly_kind_info *kind,
         .fpr = GOLDEN_FPR,
         .seed = keyed ? 0 : GOLDEN_SEED,
         .secret = keyed ? golden_secret : NULL,
+        .keying.type = form == GOLDEN_INTS ? BLY_KEYS_UINT64 : BLY_KEYS_UNKNOWN,
     };
     uint64_t hashes[GOLDEN_KEYS], values[GOLDEN_KEYS];
     bly_builder *b;
@@ -156,7 +166,11 @@ static inline bly_status golden_make(const bly_kind_info *kind,
     for (unsigned i = 0; i < GOLDEN_KEYS; i++) {
         char key[16];
         const size_t len = golden_key(i, key);
-        hashes[i] = bly_hash(bly_builder_hasher(b), key, len);
+        const uint64_t number = golden_int(i);
+        if (form == GOLDEN_INTS)
+            bly_hash_ints(bly_builder_hasher(b), &number, 1, &hashes[i]);
+        else
+            hashes[i] = bly_hash(bly_builder_hasher(b), key, len);
         values[i] = golden_value(i);
     }
     st = bly_builder_add(b, hashes, golden_valued(kind) ? values : NULL,
@@ -259,11 +273,31 @@ static inline const char *golden_same_small(bly_filter *f,
     return wrong;
 }
 
+/* One by one, in a batch, and as eight bytes. */
+static inline const char *golden_has_ints(const bly_filter *f)
+{
+    uint64_t ints[GOLDEN_KEYS], maybe[BLY_BITMAP_WORDS(GOLDEN_KEYS)];
+    for (unsigned i = 0; i < GOLDEN_KEYS; i++)
+        ints[i] = golden_int(i);
+    bly_has_ints(f, ints, GOLDEN_KEYS, maybe);
+    for (unsigned i = 0; i < GOLDEN_KEYS; i++) {
+        unsigned char bytes[8];
+        for (unsigned j = 0; j < 8; j++)
+            bytes[j] = (unsigned char)(ints[i] >> 8 * j);
+        if (!(maybe[i / 64] >> i % 64 & 1) || !bly_has_int(f, ints[i]) ||
+            !bly_has(f, bytes, sizeof bytes))
+            return "has forgotten an integer";
+    }
+    return NULL;
+}
+
 static inline const char *golden_has_all(const bly_filter *f,
                                          const bly_kind_info *kind)
 {
     if (!(kind->can & BLY_CAN(HAS)) || (kind->traits & BLY_LIKELY_NO))
         return NULL;
+    if (bly_keying_of(f).type == BLY_KEYS_UINT64)
+        return golden_has_ints(f);
     for (unsigned i = 0; i < GOLDEN_KEYS; i++) {
         char key[16];
         const size_t len = golden_key(i, key);

@@ -20,6 +20,8 @@ int main(void)
         spec.items = 1000;
         spec.fpr = rates[r];
         spec.seed = r;
+        /* Both hashes of integers. */
+        spec.keying.type = r % 2 ? BLY_KEYS_UINT64 : BLY_KEYS_UNKNOWN;
         if (bly_new(&spec, &f) || !bly_blocked_view(f, &view))
             return 2;
         /* Half by calls, half inline, into this filter and another. */
@@ -34,7 +36,7 @@ int main(void)
                 added += bly_blocked_add_int(&adder, i);
             else if (bly_add_ints(f, &i, 1, NULL, NULL))
                 return 2;
-            (void)bly_blocked_add(&other_adder, bly_int_hash(i, view.flip));
+            (void)bly_blocked_add(&other_adder, bly_blocked_int_hash(&view, i));
         }
         wrong += bly_blocked_add_int(&adder, 1);
         if (bly_blocked_added(f, added))
@@ -46,7 +48,7 @@ int main(void)
         bly_free(other);
         for (uint64_t i = 0; i < 20000; i++) {
             uint64_t maybe;
-            const uint64_t hash = bly_int_hash(i, view.flip);
+            const uint64_t hash = bly_blocked_int_hash(&view, i);
             bly_has_ints(f, &i, 1, &maybe);
             wrong += bly_blocked_has_int(&view, i) != (maybe != 0);
             wrong += bly_blocked_has(&view, hash) != bly_has_hash(f, hash);
@@ -56,7 +58,7 @@ int main(void)
         static uint64_t keys[20000], hashes[20000];
         for (uint64_t i = 0; i < 20000; i++) {
             keys[i] = i;
-            hashes[i] = bly_int_hash(i, view.flip);
+            hashes[i] = bly_blocked_int_hash(&view, i);
         }
         for (size_t n = 0; n <= 20000; n = n < 200 ? n + 1 : n * 100) {
             uint64_t mine[20000 / 64 + 1], theirs[20000 / 64 + 1];

@@ -39,7 +39,7 @@ static void test_xxh3_of_any_length(void **state)
 /* ---------------------------------------------------------------- filters */
 
 static bly_filter *built(const char *kind, const bly_option *option,
-                         uint64_t seed)
+                         uint64_t seed, bly_key_type type)
 {
     bly_filter *f;
     bly_builder *b;
@@ -51,7 +51,8 @@ static bly_filter *built(const char *kind, const bly_option *option,
                                  : 0.01,
                       .seed = seed,
                       .options = option,
-                      .noptions = option != NULL };
+                      .noptions = option != NULL,
+                      .keying = { type, 0 } };
     for (uint64_t i = 0; i < NKEYS; i++)
         ints[i] = i;
     assert_ok(bly_builder_new(&spec, &b));
@@ -69,13 +70,17 @@ static key_source source_of(const bly_filter *f, const uint64_t *words,
     bly_filter *other;
     bly_stats stats;
     bly_peek(f, &stats);
-    const bly_spec spec = { .items = 1, .seed = stats.seed };
+    const bly_spec spec = { .items = 1,
+                            .seed = stats.seed,
+                            .keying = bly_keying_of(f) };
     assert_ok(bly_new(&spec, &other));
     assert_true(bly_blocked_view(other, &any));
     bly_free(other);
     return (key_source){ .words = words,
                          .ints = ints,
-                         .turned = bly_int_turned(any.flip) };
+                         .folded = any.folded,
+                         .turned =
+                             any.folded ? any.flip : bly_int_turned(any.flip) };
 }
 
 /* One call of any kernel that asks. */
@@ -119,12 +124,13 @@ static void ask_xor(void *ctx)
 typedef struct hashing {
     bly_column column;
     uint64_t seed, *hashes;
+    bool folded;
 } hashing;
 
 static void hash_column(void *ctx)
 {
     const hashing *const h = ctx;
-    column_hash(h->column, 1, NASKED, h->seed, h->hashes + 1);
+    column_hash(h->column, 1, NASKED, h->seed, h->folded, h->hashes + 1);
 }
 
 /* Hashes, integers and a column: the answers of the library. */
@@ -140,7 +146,10 @@ static void agrees(const bly_filter *f, asking *a, void (*ask)(void *))
         offsets[i + 1] = (uint32_t)(8 * (i + 1));
     }
     bly_has_ints(f, ints + 1, NASKED, want);
-    hashing h = { { .bytes = ints, .offsets = offsets }, stats.seed, hashes };
+    hashing h = { { .bytes = ints, .offsets = offsets },
+                  stats.seed,
+                  hashes,
+                  stats.hash_id == BLY_HASH_FOLDED };
     emulate(NBLOCKS, NTHREADS, 0, hash_column, &h);
     for (unsigned form = 0; form < 2; form++) {
         a->keys = source_of(f, (form ? ints : hashes) + 1, form);
@@ -153,17 +162,20 @@ static void agrees(const bly_filter *f, asking *a, void (*ask)(void *))
     }
 }
 
-/* For any seed, and for every shape of which there is a view. */
-#define ASKS(kind, VIEW_OF, field, ...)                                        \
-    do {                                                                       \
-        const bly_option options[] = { { NULL, NULL }, __VA_ARGS__ };          \
-        for (unsigned i = 0; i < COUNT_OF(options); i++) {                     \
-            bly_filter *const f = built(#kind, i ? &options[i] : NULL, 7 * i); \
-            asking a = { 0 };                                                  \
-            assert_true(VIEW_OF(f, &a.field));                                 \
-            agrees(f, &a, ask_##kind);                                         \
-            bly_free(f);                                                       \
-        }                                                                      \
+/* For any seed, both hashes of integers, and every shape of which there is a
+ * view. */
+#define ASKS(kind, VIEW_OF, field, ...)                                   \
+    do {                                                                  \
+        const bly_option options[] = { { NULL, NULL }, __VA_ARGS__ };     \
+        for (unsigned i = 0; i < 2 * COUNT_OF(options); i++) {            \
+            const bly_option *const o = &options[i / 2];                  \
+            bly_filter *const f = built(#kind, o->name ? o : NULL, 7 * i, \
+                                        i % 2 ? BLY_KEYS_UINT64 : 0);     \
+            asking a = { 0 };                                             \
+            assert_true(VIEW_OF(f, &a.field));                            \
+            agrees(f, &a, ask_##kind);                                    \
+            bly_free(f);                                                  \
+        }                                                                 \
     } while (0)
 
 static void test_asking(void **state)
@@ -233,16 +245,18 @@ static void fills(const bly_filter *f, adding *a, void (*add)(void *))
     bly_free(g);
 }
 
-#define ADDS(kind, VIEW_OF, ...)                                               \
-    do {                                                                       \
-        const bly_option options[] = { { NULL, NULL }, __VA_ARGS__ };          \
-        for (unsigned i = 0; i < COUNT_OF(options); i++) {                     \
-            bly_filter *const f = built(#kind, i ? &options[i] : NULL, 7 * i); \
-            adding a = { 0 };                                                  \
-            assert_true(VIEW_OF(f, &a.kind));                                  \
-            fills(f, &a, add_##kind);                                          \
-            bly_free(f);                                                       \
-        }                                                                      \
+#define ADDS(kind, VIEW_OF, ...)                                          \
+    do {                                                                  \
+        const bly_option options[] = { { NULL, NULL }, __VA_ARGS__ };     \
+        for (unsigned i = 0; i < 2 * COUNT_OF(options); i++) {            \
+            const bly_option *const o = &options[i / 2];                  \
+            bly_filter *const f = built(#kind, o->name ? o : NULL, 7 * i, \
+                                        i % 2 ? BLY_KEYS_UINT64 : 0);     \
+            adding a = { 0 };                                             \
+            assert_true(VIEW_OF(f, &a.kind));                             \
+            fills(f, &a, add_##kind);                                     \
+            bly_free(f);                                                  \
+        }                                                                 \
     } while (0)
 
 static void test_adding(void **state)
@@ -255,18 +269,18 @@ static void test_adding(void **state)
 
 static void test_cells_that_cannot_be_written(void **state)
 {
-    bly_filter *f = built("fuse", NULL, 0);
+    bly_filter *f = built("fuse", NULL, 0, 0);
     void *cells;
     uint64_t nbytes;
     (void)state;
     assert_status(bly_cells_open(f, &cells, &nbytes), BLY_ENOTSUP);
     bly_free(f);
     const bly_option conservative = { "update", "conservative" };
-    f = built("countmin", &conservative, 0);
+    f = built("countmin", &conservative, 0, 0);
     assert_status(bly_cells_open(f, &cells, &nbytes), BLY_ENOTSUP);
     bly_free(f);
     /* A row of counters that does not sum up to the others. */
-    f = built("countmin", NULL, 0);
+    f = built("countmin", NULL, 0, 0);
     assert_ok(bly_cells_open(f, &cells, &nbytes));
     ((unsigned char *)cells)[0]++;
     assert_status(bly_cells_close(f), BLY_EFORMAT);
@@ -335,7 +349,7 @@ static void test_parts(void **state)
 {
     enum { N = 9000 };
     static uint64_t ints[N], maybe[BLY_BITMAP_WORDS(N)], want[N], got[N];
-    bly_filter *const f = built("blocked", NULL, 3);
+    bly_filter *const f = built("blocked", NULL, 3, BLY_KEYS_UINT64);
     working w = { .n = N };
     size_t nwant = 0;
     (void)state;
@@ -371,7 +385,7 @@ static void test_parts(void **state)
     uint64_t nbytes;
     assert_ok(bly_add_ints(f, ints, N, NULL, NULL));
     for (unsigned i = 0; i < COUNT_OF(tries); i++) {
-        g = built("blocked", NULL, 3);
+        g = built("blocked", NULL, 3, BLY_KEYS_UINT64);
         w.job.words = (uint64_t *)(uintptr_t)bly_cells(g, &nbytes);
         w.job.b.words = w.job.words;
         if (tries[i].bits)

@@ -379,6 +379,52 @@ static void seeds_and_secrets_matter(void **state)
     }
 }
 
+/* The hash of filters of integers, with values that docs/format.md states:
+ * files rely on them. Only keys of eight bytes are integers. */
+static void folded_as_in_the_format(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t key, seed, hash;
+    } known[] = {
+        { UINT64_C(0x0), UINT64_C(0x0), UINT64_C(0x678a4a22b673cd48) },
+        { UINT64_C(0x1), UINT64_C(0x0), UINT64_C(0x69e4230a4ddbc71c) },
+        { UINT64_C(0x7), UINT64_C(0x0), UINT64_C(0xfdf6054d48adcaf2) },
+        { UINT64_C(0xffffffffffffffff), UINT64_C(0x0),
+          UINT64_C(0x5afa9fdd2d6d03d3) },
+        { UINT64_C(0x8000000000000000), UINT64_C(0x0),
+          UINT64_C(0x2ed1065ce1d14051) },
+        { UINT64_C(0x123456789abcdef0), UINT64_C(0x0),
+          UINT64_C(0x3acfa03ca44f9f13) },
+        { UINT64_C(0x0), UINT64_C(0x1), UINT64_C(0x01a28be0c9cca9f7) },
+        { UINT64_C(0x7), UINT64_C(0x9e3779b97f4a7c15),
+          UINT64_C(0x51c52b93bf965d4b) },
+        { UINT64_C(0x7), UINT64_C(0xffffffffffffffff),
+          UINT64_C(0xe867e5e88182d100) },
+    };
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        const bly_hasher hs = { .id = BLY_HASH_FOLDED, .seed = known[i].seed };
+        unsigned char bytes[8];
+        uint64_t hash;
+        bly_store64(bytes, known[i].key);
+        bly_hash_ints(&hs, &known[i].key, 1, &hash);
+        assert_int_equal(hash, known[i].hash);
+        assert_int_equal(bly_hash(&hs, bytes, 8), known[i].hash);
+        const bly_bytes key = { bytes, 8 };
+        bly_hash_keys(&hs, &key, 1, &hash);
+        assert_int_equal(hash, known[i].hash);
+        assert_int_equal(
+            bly_int_hash_of(known[i].key, bly_hash_turned(&hs), true),
+            known[i].hash);
+        const bly_hasher text = xxh3_hasher(known[i].seed);
+        for (size_t n = 0; n < 8; n++)
+            assert_int_equal(bly_hash(&hs, bytes, n),
+                             bly_hash(&text, bytes, n));
+        assert_int_equal(bly_hash(&hs, "nine bytes", 9),
+                         bly_hash(&text, "nine bytes", 9));
+    }
+}
+
 /* Every row that this processor runs, for every number of integers around a
  * vector, in place too, and nothing behind the last. */
 static void integers_by_every_row(void **state)
@@ -397,6 +443,11 @@ static void integers_by_every_row(void **state)
             for (size_t i = 0; i <= MOST; i++)
                 assert_int_equal(hashes[i],
                                  i < n ? bly_int_hash(ints[i], flip) : ints[i]);
+            row->fold(ints, n, flip, hashes);
+            for (size_t i = 0; i <= MOST; i++)
+                assert_int_equal(
+                    hashes[i], i < n ? bly_int_folded(ints[i], flip) : ints[i]);
+            row->hash(ints, n, flip, hashes);
             row->hash(ints, n, flip, ints);
             assert_memory_equal(ints, hashes, sizeof ints);
         }
@@ -411,6 +462,7 @@ int main(void)
         cmocka_unit_test(secret_check_identifies),
         cmocka_unit_test(xxh3_as_published),
         cmocka_unit_test(xxh3_as_scalar),
+        cmocka_unit_test(folded_as_in_the_format),
         cmocka_unit_test(integers_by_every_row),
         cmocka_unit_test(forms_agree_xxh3),
         cmocka_unit_test(forms_agree_siphash),

@@ -433,6 +433,100 @@ static void a_delta_does_not_change_the_type(void **state)
     bly_free(to);
 }
 
+/* ------------------------------------------------ the hash of integers */
+
+static uint32_t id_of_hash(const bly_filter *f)
+{
+    bly_stats stats;
+    bly_peek(f, &stats);
+    assert_int_equal(stats.hash_id, bly_hasher_of(f)->id);
+    return stats.hash_id;
+}
+
+/* Integers have a hash of their own in filters that were made for them, also if
+ * the first keys say so; a caller who may have hashed keys already is not
+ * surprised by another one. */
+static void the_hash_follows_the_type(void **state)
+{
+    (void)state;
+    const bly_keying integers = { BLY_KEYS_INT64, 0 };
+    const bly_keying text = { BLY_KEYS_TEXT, 0 };
+    const uint64_t seven = 7;
+    bly_filter *f = small(integers);
+    assert_int_equal(id_of_hash(f), BLY_HASH_FOLDED);
+    bly_free(f);
+    f = small(text);
+    assert_int_equal(id_of_hash(f), BLY_HASH_XXH3);
+    bly_free(f);
+    bly_spec spec = { .items = 100, .keying = integers, .hash = BLY_HASH_XXH3 };
+    assert_ok(bly_new(&spec, &f));
+    assert_int_equal(id_of_hash(f), BLY_HASH_XXH3);
+    bly_free(f);
+    spec.hash = BLY_HASH_FOLDED; /* follows by itself, or not at all */
+    assert_status(bly_new(&spec, &f), BLY_EINVAL);
+
+    f = small((bly_keying){ 0 });
+    assert_ok(bly_add_as(f, BLY_KEYS_INT64, &seven, 1, NULL, NULL));
+    assert_int_equal(id_of_hash(f), BLY_HASH_FOLDED);
+    assert_true(bly_has_int(f, 7));
+    bly_free(f);
+    f = small((bly_keying){ 0 });
+    assert_ok(bly_add_ints(f, &seven, 1, NULL, NULL));
+    assert_int_equal(id_of_hash(f), BLY_HASH_XXH3);
+    assert_int_equal(bly_keying_of(f).type, BLY_KEYS_UINT64);
+    bly_free(f);
+
+    /* What an adder wrote need not have been counted. */
+    bly_blocked_adder adder;
+    f = small((bly_keying){ 0 });
+    assert_true(bly_blocked_adder_of(f, &adder));
+    bly_blocked_add_int(&adder, 8);
+    assert_ok(bly_add_as(f, BLY_KEYS_UINT64, &seven, 1, NULL, NULL));
+    assert_int_equal(id_of_hash(f), BLY_HASH_XXH3);
+    assert_true(bly_has_int(f, 7) && bly_has_int(f, 8));
+    bly_free(f);
+
+    /* The first key fails: nothing has changed. */
+    const bly_spec full = { .kind = "fuse", .items = 100 };
+    bly_builder *b;
+    assert_ok(bly_builder_new(&full, &b));
+    assert_ok(bly_builder_finish(b, 1, &f));
+    bly_builder_free(b);
+    assert_status(bly_add_as(f, BLY_KEYS_INT64, &seven, 1, NULL, NULL),
+                  BLY_ENOTSUP);
+    assert_int_equal(id_of_hash(f), BLY_HASH_XXH3);
+    assert_int_equal(bly_keying_of(f).type, BLY_KEYS_UNKNOWN);
+    bly_free(f);
+}
+
+/* Filters that hash integers differently do not combine. An empty one that does
+ * not say what its keys are takes over the hash with the type. */
+static void hashes_of_integers_do_not_mix(void **state)
+{
+    (void)state;
+    const bly_keying integers = { BLY_KEYS_INT64, 0 };
+    const int64_t seven = 7, eight = 8;
+    const bly_spec old_spec = { .items = 100,
+                                .keying = integers,
+                                .hash = BLY_HASH_XXH3 };
+    bly_filter *now = small(integers), *old, *empty = small((bly_keying){ 0 });
+    assert_ok(bly_new(&old_spec, &old));
+    assert_ok(bly_add_as(now, BLY_KEYS_INT64, &seven, 1, NULL, NULL));
+    assert_ok(bly_add_as(old, BLY_KEYS_INT64, &eight, 1, NULL, NULL));
+    assert_status(bly_merge(now, old), BLY_EUNFIT);
+    assert_non_null(strstr(bly_error(), "hash integers differently"));
+    assert_status(bly_intersect(old, now), BLY_EUNFIT);
+    assert_ok(bly_merge(now, empty));
+    assert_ok(bly_merge(empty, now));
+    assert_int_equal(id_of_hash(empty), BLY_HASH_FOLDED);
+    assert_true(bly_has_int(empty, 7));
+    assert_true(bly_equal(empty, now));
+    assert_status(bly_merge(empty, old), BLY_EUNFIT);
+    bly_free(empty);
+    bly_free(old);
+    bly_free(now);
+}
+
 static void what_cannot_be_said_is_refused(void **state)
 {
     char note[BLY_NOTE_MOST + 2] = { 0 }, name[4];
@@ -881,6 +975,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_said_is_refused),
         cmocka_unit_test(a_delta_does_not_change_the_type),
+        cmocka_unit_test(the_hash_follows_the_type),
+        cmocka_unit_test(hashes_of_integers_do_not_mix),
         cmocka_unit_test(text_is_normalised),
         cmocka_unit_test(integers_are_parsed),
         cmocka_unit_test(integers_make_a_filter_of_integers),

@@ -26,7 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/maths.h"
+#include "engine/bit_count.h"
 
 static const double rates[] = { 0.1, 0.01, 0.001, 0.0001, 0.00001 };
 
@@ -171,6 +173,160 @@ LAW(below_and_past_capacity)
         const double sd = sqrt(now * (1 - now) / (double)q / T);
         assert_between(seen, now - 4 * sd - 0.005 * now,
                        now + 4 * sd + 0.005 * now);
+    }
+}
+
+/* ------------------------------------------------- integers of any pattern */
+
+/* Integers as they come, for i from 0 on. `across` moves all bits of i to the
+ * top. */
+#define PATTERNS(X)                                                 \
+    X(sequence, i)                                                  \
+    X(times_16, i << 4)                                             \
+    X(times_2_to_8, i << 8)                                         \
+    X(times_2_to_16, i << 16)                                       \
+    X(times_2_to_24, i << 24)                                       \
+    X(times_2_to_32, i << 32)                                       \
+    X(times_2_to_40, i << 40)                                       \
+    X(high_bits_alone, i << across)                                 \
+    X(bits_reversed, reversed(i))                                   \
+    X(seconds, UINT64_C(1700000000) + i)                            \
+    X(nanoseconds, UINT64_C(1700000000000000000) + i * 1000000000)  \
+    X(pointers, UINT64_C(0x7f3a12345000) + 16 * i)                  \
+    X(doubles, bits_of((double)i + 1))                              \
+    X(tenths, bits_of((double)i / 10))                              \
+    X(gray_codes, i ^ i >> 1)                                       \
+    X(high_gray_codes, (i ^ i >> 1) << 32)                          \
+    X(ipv4_turned, __builtin_bswap32((uint32_t)(0x0a000000 + i)))   \
+    X(ipv6_hosts, UINT64_C(0x20010db800000000) | i)                 \
+    X(ipv6_networks, UINT64_C(0x20010db800000000) + (i << 8))       \
+    X(multiples_of_the_factor, i *BLY_INT_HASH_C)                   \
+    X(of_its_inverse, i *inverse(BLY_INT_HASH_C))                   \
+    X(of_both_inverses, i *inverse(BLY_INT_HASH_C *BLY_INT_FOLD_C)) \
+    X(pairs, i % 1000 << 32 | i / 1000)
+
+static uint64_t reversed(uint64_t x)
+{
+    uint64_t r = 0;
+    for (unsigned i = 0; i < 64; i++)
+        r |= (x >> i & 1) << (63 - i);
+    return r;
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* x y = 1 mod 2^64; each step doubles the bits that are right. */
+static uint64_t inverse(uint64_t x)
+{
+    uint64_t y = x;
+    for (unsigned i = 0; i < 6; i++)
+        y *= 2 - x * y;
+    return y;
+}
+
+enum { PATTERN_KEYS = 4000, PATTERN_ASKED = 8000, PATTERN_FILTERS = 4 };
+
+static uint64_t pattern_key(unsigned pattern, uint64_t i)
+{
+    const unsigned across = 64 - 14; /* i is below 2^14 */
+    const uint64_t keys[] = {
+#define PATTERN(name, key) key,
+        PATTERNS(PATTERN)
+#undef PATTERN
+    };
+    return keys[pattern];
+}
+
+static const char *const pattern_names[] = {
+#define PATTERN(name, key) #name,
+    PATTERNS(PATTERN)
+#undef PATTERN
+};
+
+/* The rate of a filter of a third of these integers, asked for the others: of a
+ * pattern, or random ones. NAN: the kind cannot be filled so. */
+static double pattern_rate(const law_row *row, int pattern, uint64_t seed)
+{
+    static uint64_t in[PATTERN_KEYS], out[PATTERN_ASKED], hashes[PATTERN_KEYS];
+    uint64_t maybe[BLY_BITMAP_WORDS(PATTERN_ASKED)], nin = 0, nout = 0;
+    bly_spec spec = law_spec(row, PATTERN_KEYS);
+    bly_filter *f = NULL;
+    bly_builder *b = NULL;
+    for (uint64_t i = 0; i < PATTERN_KEYS + PATTERN_ASKED; i++) {
+        const uint64_t key = pattern < 0 ? bly_mix64(i + 1 + (seed << 32))
+                                         : pattern_key((unsigned)pattern, i);
+        if (i % 3 == 1)
+            in[nin++] = key;
+        else
+            out[nout++] = key;
+    }
+    spec.seed = seed;
+    spec.fpr = 0.05;
+    spec.keying.type = BLY_KEYS_UINT64;
+    bly_status st;
+    if (row->kind.can & BLY_CAN(ADD)) {
+        st = bly_new(&spec, &f);
+        if (!st)
+            st = bly_add_ints(f, in, nin, NULL, NULL);
+    } else {
+        st = bly_builder_new(&spec, &b);
+        if (!st) {
+            bly_hash_ints(bly_builder_hasher(b), in, nin, hashes);
+            st = bly_builder_add(b, hashes, NULL, nin);
+        }
+        if (!st)
+            st = bly_builder_finish(b, 1, &f);
+        bly_builder_free(b);
+    }
+    if (!st)
+        bly_has_ints(f, out, nout, maybe);
+    bly_free(f);
+    return st ? NAN
+              : (double)bly_bits_count(maybe, BLY_BITMAP_WORDS(nout)) /
+                    (double)nout;
+}
+
+/* Integers in a pattern, as ids, times and addresses have them, are as good as
+ * random ones: the mean of four filters is within four and a half deviations
+ * (of more than a thousand such means) of that of random keys. */
+LAW(integers_of_any_pattern)
+{
+    enum { RANDOM = 32 };
+    needs(kind, BLY_CAN(HAS));
+    if (kind->can & BLY_CAN(RANGE))
+        skip_for("the kind keeps the order of integers");
+    if (only_plans(row))
+        skip_for("the option only changes plans");
+    double sum = 0, squares = 0;
+    for (uint64_t t = 0; t < RANDOM; t++) {
+        const double rate = pattern_rate(row, -1, LAW_SEED + t);
+        sum += rate;
+        squares += rate * rate;
+    }
+    const double mean = sum / RANDOM;
+    if (!(mean > 0))
+        skip_for("the kind has no such rate, or wants values with its keys");
+    const double seen =
+        sqrt(fmax(0, squares / RANDOM - mean * mean) * RANDOM / (RANDOM - 1));
+    const double least = sqrt(mean * (1 - mean) / PATTERN_ASKED);
+    const double sd =
+        fmax(seen, least) * sqrt(1.0 / PATTERN_FILTERS + 1.0 / RANDOM);
+    for (unsigned p = 0; p < COUNT_OF(pattern_names); p++) {
+        double rate = 0;
+        for (uint64_t t = 0; t < PATTERN_FILTERS; t++)
+            rate +=
+                pattern_rate(row, (int)p, LAW_SEED + 100 + t) / PATTERN_FILTERS;
+        if (getenv("BLY_FULL"))
+            printf("    %-28s %-24s %+.1f sd\n", row->name, pattern_names[p],
+                   (rate - mean) / sd);
+        if (!(fabs(rate - mean) <= 4.5 * sd))
+            fail_msg("%s: rate %g instead of %g, with deviation %g",
+                     pattern_names[p], rate, mean, sd);
     }
 }
 

@@ -44,6 +44,8 @@ static bly_filter *made_as(const char *kind, const char *name,
     spec.seed = seed;
     spec.options = &option;
     spec.noptions = name != NULL;
+    /* Both hashes of integers. */
+    spec.keying.type = seed % 2 ? BLY_KEYS_UINT64 : BLY_KEYS_UNKNOWN;
     return made(&spec);
 }
 
@@ -64,7 +66,7 @@ static bly_filter *made_as(const char *kind, const char *name,
             wrong++;                                                       \
         }                                                                  \
         for (uint64_t i = 0; f && has_view && i < NASKED; i++) {           \
-            const uint64_t hash = bly_int_hash_turned(i, v.turned);        \
+            const uint64_t hash = bly_int_hash_of(i, v.turned, v.folded);  \
             const bool in = bly_has_hash(f, hash);                         \
             wrong += bly_view_##kind##_has(&v, hash) != in;                \
             wrong += bly_view_##kind##_has_int(&v, i) != in;               \

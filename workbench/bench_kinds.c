@@ -163,7 +163,8 @@ static bly_spec kind_spec(const struct bench_contender *c, uint64_t items,
                        .items = items,
                        .fpr = fpr,
                        .options = o,
-                       .noptions = o != NULL };
+                       .noptions = o != NULL,
+                       .keying = { BLY_KEYS_UINT64, 0 } };
 }
 
 static const char *kind_plan(const struct bench_contender *c, double fpr,

@@ -156,7 +156,9 @@ static const char *fill_by_building(const struct bench_cell *cell, double fpr,
     bly_filter *f = NULL;
     if (!why) {
         bench_fill_keys(KEYS_NEXT, n, 0, 0, keys, n);
-        bly_hasher_for(&(bly_spec){ .kind = cell->who->kind }, &hasher);
+        bly_hasher_for(&(bly_spec){ .kind = cell->who->kind,
+                                    .keying = { BLY_KEYS_UINT64, 0 } },
+                       &hasher);
         bly_hash_ints(&hasher, keys, n, hashes);
     }
     free(keys);

@@ -102,7 +102,9 @@ void bench_threads(const struct bench_cell *cell, double fpr,
     if (!hashes)
         return;
     bly_hasher hasher;
-    bly_hasher_for(&(bly_spec){ .kind = c->kind }, &hasher);
+    bly_hasher_for(
+        &(bly_spec){ .kind = c->kind, .keying = { BLY_KEYS_UINT64, 0 } },
+        &hasher);
     for (size_t at = 0; at < nbuilt; at++) {
         const uint64_t key = bly_mix64(at);
         bly_hash_ints(&hasher, &key, 1, hashes + at);

@@ -144,6 +144,7 @@ static bly_filter *bench_filter(uint64_t nbytes)
     spec.items = spec.bits / 10;
     spec.options = &k8;
     spec.noptions = 1;
+    spec.keying.type = BLY_KEYS_UINT64;
     if (bly_new(&spec, &f)) {
         fprintf(stderr, "bloomery bench --gpu: %s\n", bly_error());
         exit(2);
@@ -173,7 +174,8 @@ static figures measure(uint64_t nbytes, const uint64_t *keys, uint64_t n,
     key_source source = {};
     source.words = keys;
     source.ints = true;
-    source.turned = bly_int_turned(view.flip);
+    source.folded = view.folded;
+    source.turned = view.folded ? view.flip : bly_int_turned(view.flip);
     int each = 1;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, gather, 256, 0),
           "occupancy");

@@ -5,7 +5,8 @@
  * hashed where they are used. Bytes are hashed by a kernel of their own, whose
  * many registers would keep other kernels from filling the device. Both are
  * hashed as the library hashes them, by XXH3 with 64 bits and a seed
- * (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md), so that a key has
+ * (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md) or, integers in a
+ * filter of integers, by bly_int_folded(), so that a key has
  * one hash wherever it is asked for. One thread hashes one key: keys are short.
  */
 #ifndef BLY_CUDA_KEYS_H
@@ -17,7 +18,8 @@
 typedef struct key_source {
     const uint64_t *words;
     bool ints;       /* integers; otherwise hashes */
-    uint64_t turned; /* the seed, as bly_int_hash_turned() takes it */
+    bool folded;     /* by bly_int_folded() */
+    uint64_t turned; /* the seed, as bly_int_hash_of() takes it */
 } key_source;
 
 /* ------------------------------------------------------------------- XXH3 */
@@ -229,7 +231,7 @@ ANYWHERE uint64_t xxh3(const unsigned char *at, uint64_t n, uint64_t seed)
 
 ANYWHERE uint64_t word_hash(const key_source *s, uint64_t word)
 {
-    return s->ints ? bly_int_hash_turned(word, s->turned) : word;
+    return s->ints ? bly_int_hash_of(word, s->turned, s->folded) : word;
 }
 
 ANYWHERE uint64_t key_hash(const key_source *s, uint64_t i)
@@ -243,17 +245,26 @@ KERNEL(ints_hash)(key_source keys, uint64_t n, uint64_t *hashes)
         hashes[i] = key_hash(&keys, i);
 }
 
+/* The hash of bytes in a filter of integers, if folded. */
+ANYWHERE uint64_t bytes_hash(const unsigned char *at, uint64_t n, uint64_t seed,
+                             bool folded)
+{
+    return folded && n == 8 ? bly_int_folded(xxh_read64(at), bly_int_word(seed))
+                            : xxh3(at, n, seed);
+}
+
 /* Keys first to first + n - 1 of a column. */
 KERNEL(column_hash)
-(bly_column c, uint64_t first, uint64_t n, uint64_t seed, uint64_t *hashes)
+(bly_column c, uint64_t first, uint64_t n, uint64_t seed, bool folded,
+ uint64_t *hashes)
 {
     for (uint64_t k = key_first(); k < n; k += key_step()) {
         const uint64_t i = first + k;
         const uint64_t from = c.offsets ? c.offsets[i] : c.wide_offsets[i];
         const uint64_t to =
             c.offsets ? c.offsets[i + 1] : c.wide_offsets[i + 1];
-        hashes[k] =
-            xxh3((const unsigned char *)c.bytes + from, to - from, seed);
+        hashes[k] = bytes_hash((const unsigned char *)c.bytes + from, to - from,
+                               seed, folded);
     }
 }
 

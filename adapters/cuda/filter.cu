@@ -95,6 +95,7 @@ struct bly_cuda {
     uint64_t nbytes, nwords;
     device_view view, shape; /* with the device's pointers, and with none */
     uint64_t seed, turned;
+    bool folded; /* the hash of integers */
     uint64_t total; /* count-min: all that was added */
     bly_keying keying;
     bool empty; /* since it was made: the first integers give it a type */
@@ -318,6 +319,7 @@ static bly_status filter_allocate(bly_cuda *g, const bly_filter *f)
     g->kind->move(&g->view, (const unsigned char *)cells,
                   (unsigned char *)g->cells);
     g->seed = stats.seed;
+    g->folded = stats.hash_id == BLY_HASH_FOLDED;
     g->keying = bly_keying_of(f);
     g->empty = !stats.items_added;
     for (size_t i = 0; i < stats.nfacts; i++)
@@ -326,14 +328,14 @@ static bly_status filter_allocate(bly_cuda *g, const bly_filter *f)
     return BLY_OK;
 }
 
-/* The seed as kernels want it. It is that of bly_int_hash(), which every view
- * has; blocked filters keep it before the last step. */
+/* The seed as kernels want it, which every view has; for bly_int_hash(), blocked
+ * filters keep it before the last step. */
 static uint64_t turned_of(const bly_cuda *g)
 {
     const device_view *const v = &g->view;
     const char *const name = g->kind->name;
     if (is_blocked(g))
-        return bly_int_turned(v->blocked.flip);
+        return g->folded ? v->blocked.flip : bly_int_turned(v->blocked.flip);
     if (is_countmin(g))
         return v->countmin.turned;
     return strcmp(name, "classic") == 0  ? v->classic.turned
@@ -429,6 +431,7 @@ static bly_status source_words(const bly_cuda *g, const void *words, size_t n,
     out->words = (const uint64_t *)words;
     out->ints = ints;
     out->turned = g->turned;
+    out->folded = g->folded;
     return BLY_OK;
 }
 
@@ -462,7 +465,7 @@ static bly_status column_each(const bly_cuda *g, const bly_column *keys,
     for (size_t from = 0; from < n && !st; from += most) {
         const size_t some = n - from < most ? n - from : most;
         column_hash<<<grid_for(g, column_hash, some), THREADS, 0, stream>>>(
-            *keys, from, some, g->seed, hashes);
+            *keys, from, some, g->seed, g->folded, hashes);
         st = cuda_result(cudaGetLastError(), "hashing keys");
         if (!st)
             st = use(ctx, hashes, from, some, stream);

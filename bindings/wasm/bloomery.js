@@ -221,11 +221,15 @@ export function instantiate(module) {
     if (!at) throw new RangeError(`out of memory: ${nbytes} bytes`);
     return at;
   };
-  const withText = (text, use) => {
+  const putText = (text) => {
     const bytes = encoder.encode(text), at = take(bytes.length + 2);
+    u8().set(bytes, at);
+    u8().fill(0, at + bytes.length, at + bytes.length + 2);
+    return at;
+  };
+  const withText = (text, use) => {
+    const at = putText(text);
     try {
-      u8().set(bytes, at);
-      u8().fill(0, at + bytes.length, at + bytes.length + 2);
       return use(at);
     } finally {
       c.give(at);
@@ -465,42 +469,47 @@ export function instantiate(module) {
       const pairs = keys instanceof Map || (keys?.constructor === Object);
       const given = { text: TEXT, bytes: BYTES, int64: INT64, uint64: UINT64 }[options.keys] ?? 0;
       const forms = (options.folded ? 1 : 0) | (options.trimmed ? 2 : 0) | (options.noCR ? 4 : 0);
-      // The text stays where it is as long as the builder may read it.
-      return withText(text, (options_at) => {
-        const b = c.builder(options_at) >>> 0;
+      let type = given, b = 0, at = 0;
+      // The hash depends on whether keys are integers, and the first key says so unless the options do.
+      const begin = () => {
+        const word = given || forms ? "" : type === INT64 ? "keys=int64\0" : type === UINT64 ? "keys=uint64\0" : "";
+        at = putText(text + word); // it stays where it is as long as the builder may read it
+        b = c.builder(at) >>> 0;
         if (!b) throw failure();
-        try {
-          let type = given;
-          const add = (run, values) => {
-            type ||= run.type;
-            check(c.builder_add(b, type, forms, run.type, run.at, run.n, OUT, values));
-          };
-          if (pairs) {
-            const list = [];
-            for (const [key, value] of keys instanceof Map ? keys : Object.entries(keys)) {
-              list.push([...keptKey(key), valueOf(value)]);
-            }
-            for (let start = 0; start < list.length; ) {
-              const run = putRun(list, start);
-              try {
-                for (let i = 0; i < run.n; i++) u64()[MORE / 8 + i] = list[start + i][2];
-                add(run, MORE);
-              } finally {
-                if (run.free) c.give(run.at);
-              }
-              start += run.n;
-            }
-          } else eachRun(keys, (run) => add(run, 0));
-          const f = c.builder_finish(b, type, type === TEXT ? forms : 0);
-          if (c.failure()) {
-            c.drop(f);
-            throw failure();
+      };
+      const add = (run, values) => {
+        type ||= run.type;
+        if (!b) begin();
+        check(c.builder_add(b, type, forms, run.type, run.at, run.n, OUT, values));
+      };
+      try {
+        if (pairs) {
+          const list = [];
+          for (const [key, value] of keys instanceof Map ? keys : Object.entries(keys)) {
+            list.push([...keptKey(key), valueOf(value)]);
           }
-          return new Filter(MAKE, f);
-        } finally {
-          c.builder_drop(b);
+          for (let start = 0; start < list.length; ) {
+            const run = putRun(list, start);
+            try {
+              for (let i = 0; i < run.n; i++) u64()[MORE / 8 + i] = list[start + i][2];
+              add(run, MORE);
+            } finally {
+              if (run.free) c.give(run.at);
+            }
+            start += run.n;
+          }
+        } else eachRun(keys, (run) => add(run, 0));
+        if (!b) begin();
+        const f = c.builder_finish(b, type, type === TEXT ? forms : 0);
+        if (c.failure()) {
+          c.drop(f);
+          throw failure();
         }
-      });
+        return new Filter(MAKE, f);
+      } finally {
+        c.builder_drop(b);
+        if (at) c.give(at);
+      }
     }
     /** A filter from the bytes of a .bly file. A coded file takes up to a thousand times its bytes: maxBytes refuses what takes more. */
     static fromBytes(bytes, { secret, maxBytes } = {}) {

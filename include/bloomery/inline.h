@@ -62,8 +62,10 @@ BLY_BEGIN_DECLS
 typedef struct bly_blocked { /* final */
     const uint64_t *words;   /* blocks of eight, little-endian */
     uint64_t nblocks;
-    uint64_t flip; /* the seed, as bly_int_hash() takes it */
+    uint64_t flip; /* the seed, as bly_int_hash() takes it; if folded, as
+                      bly_int_folded() does */
     uint32_t k;
+    bool folded; /* integers are hashed by bly_int_folded() */
 } bly_blocked;
 
 /* Make a view of f, valid until f is freed; it also sees keys that are added
@@ -158,6 +160,41 @@ BLY_BOTH static inline uint64_t bly_int_hash_turned(uint64_t key,
 BLY_BOTH static inline uint64_t bly_int_hash(uint64_t key, uint64_t flip)
 {
     return bly_int_hash_turned(key, bly_int_turned(flip));
+}
+
+/* A cheaper hash of integers, for filters that were made for integers
+ * (BLY_HASH_FOLDED): the halves of a product of 128 bits together, multiplied
+ * once more. The first product carries every bit of the key upwards in its low
+ * half and brings it down again in its high half. Without the second
+ * multiplication, keys in arithmetic progression would have hashes in
+ * arithmetic progression. word comes from the seed (bly_int_word()). */
+#define BLY_INT_FOLD_C UINT64_C(0xd6e8feb86659fd93)
+
+BLY_BOTH static inline uint64_t bly_int_word(uint64_t seed)
+{
+    return bly_mix64(seed + UINT64_C(0x9e3779b97f4a7c15));
+}
+
+BLY_BOTH static inline uint64_t bly_int_folded(uint64_t key, uint64_t word)
+{
+    const uint64_t x = key ^ word;
+#if !defined(__CUDA_ARCH__) && defined(__SIZEOF_INT128__) && !defined(__wasm__)
+    /* One multiplication gives both halves. */
+    __extension__ typedef unsigned __int128 bly_u128;
+    const bly_u128 p = (bly_u128)x * BLY_INT_HASH_C;
+    return ((uint64_t)p ^ (uint64_t)(p >> 64)) * BLY_INT_FOLD_C;
+#else
+    return (x * BLY_INT_HASH_C ^ bly_mulhi(x, BLY_INT_HASH_C)) * BLY_INT_FOLD_C;
+#endif
+}
+
+/* Either of the two. A view says which; of the first, `turned` is
+ * bly_int_turned(). */
+BLY_BOTH static inline uint64_t bly_int_hash_of(uint64_t key, uint64_t turned,
+                                                bool folded)
+{
+    return folded ? bly_int_folded(key, turned)
+                  : bly_int_hash_turned(key, turned);
 }
 
 /* The positions of a key in its block: docs/kinds/blocked.md. The constants are
@@ -279,11 +316,19 @@ BLY_BOTH static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
                      : bly_block_has_lanes_(block, hash, b->k);
 }
 
+/* The hash of an integer. */
+BLY_BOTH static inline uint64_t bly_blocked_int_hash(const bly_blocked *b,
+                                                     uint64_t key)
+{
+    return b->folded ? bly_int_folded(key, b->flip)
+                     : bly_int_hash(key, b->flip);
+}
+
 /* The same for an integer, as bly_add_ints() adds it. */
 BLY_BOTH static inline bool bly_blocked_has_int(const bly_blocked *b,
                                                 uint64_t key)
 {
-    return bly_blocked_has(b, bly_int_hash(key, b->flip));
+    return bly_blocked_has(b, bly_blocked_int_hash(b, key));
 }
 
 /* ------------------------------------------------------------------ adding */
@@ -333,7 +378,7 @@ static inline bool bly_blocked_add(const bly_blocked_adder *a, uint64_t hash)
 /* The same for an integer, as bly_add_ints() adds it. */
 static inline bool bly_blocked_add_int(const bly_blocked_adder *a, uint64_t key)
 {
-    return bly_blocked_add(a, bly_int_hash(key, a->view.flip));
+    return bly_blocked_add(a, bly_blocked_int_hash(&a->view, key));
 }
 
 /* ---------------------------------------------------------- eight at a time */
@@ -380,7 +425,7 @@ static inline void bly_blocked_aim_ints(const bly_blocked *b,
 {
     uint64_t hashes[8];
     for (unsigned i = 0; i < 8; i++)
-        hashes[i] = bly_int_hash(keys[i], b->flip);
+        hashes[i] = bly_blocked_int_hash(b, keys[i]);
     bly_blocked_aim(b, hashes, out);
 }
 

@@ -36,7 +36,8 @@ typedef struct bly_view_classic { /* final */
     uint64_t nbits;
     uint64_t inverse; /* of nbits, for bly_mod_(); 0: layout `spread` */
     uint64_t k;
-    uint64_t turned; /* the seed, as bly_int_hash_turned() takes it */
+    uint64_t turned; /* the seed, as bly_int_hash_of() takes it */
+    bool folded;     /* the hash of integers, as above */
 } bly_view_classic;
 
 bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out);
@@ -54,6 +55,7 @@ typedef struct bly_view_cuckoo { /* final */
     uint32_t width; /* bits of a bucket */
     bool light;     /* bly_cuckoo_across_() */
     bool usual;     /* light, whole bytes */
+    bool folded;
 } bly_view_cuckoo;
 
 bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out);
@@ -71,6 +73,7 @@ typedef struct bly_view_fuse { /* final */
     bool light;  /* bly_peel_word() */
     bool usual;  /* light, 8 bits, three slots, one shard */
     bool usuals; /* the same with several shards */
+    bool folded;
 } bly_view_fuse;
 
 typedef bly_view_fuse bly_view_xor; /* starts is 0 */
@@ -97,6 +100,7 @@ typedef struct bly_view_ribbon { /* final */
     uint64_t turned;
     uint64_t nlayers; /* 0: an empty filter */
     bly_view_ribbon_layer layer[BLY_VIEW_RIBBON_LAYERS];
+    bool folded;
 } bly_view_ribbon;
 
 bool bly_view_of_ribbon(const bly_filter *f, bly_view_ribbon *out);
@@ -109,6 +113,7 @@ typedef struct bly_view_countmin { /* final */
     uint32_t depth; /* rows */
     bool wide;      /* 64 bits */
     bool plain;     /* every addition raises all counters of its key */
+    bool folded;
 } bly_view_countmin;
 
 bool bly_view_of_countmin(const bly_filter *f, bly_view_countmin *out);
@@ -249,7 +254,7 @@ BLY_BOTH static inline bool bly_view_classic_has(const bly_view_classic *v,
 BLY_BOTH static inline bool bly_view_classic_has_int(const bly_view_classic *v,
                                                      uint64_t key)
 {
-    return bly_view_classic_has(v, bly_int_hash_turned(key, v->turned));
+    return bly_view_classic_has(v, bly_int_hash_of(key, v->turned, v->folded));
 }
 
 /* ------------------------------------------------------------------ cuckoo */
@@ -325,7 +330,7 @@ BLY_BOTH static inline bool bly_view_cuckoo_has(const bly_view_cuckoo *v,
 BLY_BOTH static inline bool bly_view_cuckoo_has_int(const bly_view_cuckoo *v,
                                                     uint64_t key)
 {
-    return bly_view_cuckoo_has(v, bly_int_hash_turned(key, v->turned));
+    return bly_view_cuckoo_has(v, bly_int_hash_of(key, v->turned, v->folded));
 }
 
 /* ----------------------------------------------------------- fuse and xor */
@@ -451,7 +456,7 @@ BLY_BOTH static inline bool bly_view_fuse_has(const bly_view_fuse *v,
 BLY_BOTH static inline bool bly_view_fuse_has_int(const bly_view_fuse *v,
                                                   uint64_t key)
 {
-    return bly_view_fuse_has(v, bly_int_hash_turned(key, v->turned));
+    return bly_view_fuse_has(v, bly_int_hash_of(key, v->turned, v->folded));
 }
 
 BLY_BOTH static inline bool bly_xor_in_(const bly_view_xor *v, uint64_t hash,
@@ -486,7 +491,7 @@ BLY_BOTH static inline bool bly_view_xor_has(const bly_view_xor *v,
 BLY_BOTH static inline bool bly_view_xor_has_int(const bly_view_xor *v,
                                                  uint64_t key)
 {
-    return bly_view_xor_has(v, bly_int_hash_turned(key, v->turned));
+    return bly_view_xor_has(v, bly_int_hash_of(key, v->turned, v->folded));
 }
 
 /* ------------------------------------------------------------------ ribbon */
@@ -570,7 +575,7 @@ BLY_BOTH static inline bool bly_view_ribbon_has(const bly_view_ribbon *v,
 BLY_BOTH static inline bool bly_view_ribbon_has_int(const bly_view_ribbon *v,
                                                     uint64_t key)
 {
-    return bly_view_ribbon_has(v, bly_int_hash_turned(key, v->turned));
+    return bly_view_ribbon_has(v, bly_int_hash_of(key, v->turned, v->folded));
 }
 
 /* --------------------------------------------------------------- count-min */
@@ -599,7 +604,8 @@ bly_view_countmin_count(const bly_view_countmin *v, uint64_t hash)
 BLY_BOTH static inline uint64_t
 bly_view_countmin_count_int(const bly_view_countmin *v, uint64_t key)
 {
-    return bly_view_countmin_count(v, bly_int_hash_turned(key, v->turned));
+    return bly_view_countmin_count(v,
+                                   bly_int_hash_of(key, v->turned, v->folded));
 }
 
 #endif

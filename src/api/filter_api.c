@@ -302,10 +302,10 @@ bly_status bly_add_column(bly_filter *f, const bly_column *keys, size_t n,
     return add_pieces(f, &(key_source){ .column = keys }, n, fresh, ndone);
 }
 
-/* Does the kind hash integers itself? It knows one hash. */
+/* Does the kind hash integers itself? */
 static bool hashes_ints(const bly_filter *f)
 {
-    return f->kind->add_ints && f->extra->hasher.id == BLY_HASH_XXH3;
+    return f->kind->add_ints && bly_filter_hashes_ints(f);
 }
 
 bly_status bly_add_ints(bly_filter *f, const uint64_t *ints, size_t n,

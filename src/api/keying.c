@@ -251,6 +251,25 @@ bly_status bly_keying_label(bly_filter *f, bly_key_type type)
     return bly_set_keying(f, (bly_keying){ type, 0 });
 }
 
+/* The first keys of f, whose type is not set yet, are of this type: hash them
+ * as if its spec had said so. Not if there may be keys that were never counted.
+ */
+static bly_status hash_follows(bly_filter *f, bly_key_type type)
+{
+    bly_hasher hasher = f->extra->hasher;
+    if (!is_integer(type) || hasher.id != BLY_HASH_XXH3 || f->written ||
+        f->format)
+        return BLY_OK;
+    hasher.id = BLY_HASH_FOLDED;
+    return bly_filter_rehash(f, &hasher, 0, false);
+}
+
+static void hash_returns(bly_filter *f, bly_hasher was)
+{
+    if (f->extra->hasher.id != was.id) /* there is room for it */
+        (void)bly_filter_rehash(f, &was, 0, false);
+}
+
 bly_status bly_keying_given(bly_filter **f, bly_keying keying)
 {
     const bly_status st = keying.type ? bly_set_keying(*f, keying) : BLY_OK;
@@ -326,7 +345,10 @@ bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
     if (fresh && n)
         memset(fresh, 0, BLY_BITMAP_WORDS(n) * sizeof *fresh);
     const bool first = n && bly_keying_open(f);
-    bly_status st = first ? bly_keying_label(f, type) : BLY_OK;
+    const bly_hasher was = f->extra->hasher;
+    bly_status st = first ? hash_follows(f, type) : BLY_OK;
+    if (!st && first)
+        st = bly_keying_label(f, type);
     while (!st && done < n) {
         size_t right, added;
         const bly_status wrong =
@@ -336,8 +358,10 @@ bly_status bly_add_as(bly_filter *f, bly_key_type type, const void *keys,
         done += added;
         st = st ? st : wrong;
     }
-    if (first && !done)
+    if (first && !done) {
         (void)bly_keying_label(f, BLY_KEYS_UNKNOWN);
+        hash_returns(f, was);
+    }
     if (ndone)
         *ndone = done;
     return st;

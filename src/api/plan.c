@@ -154,6 +154,10 @@ bly_status bly_hasher_for_sized(const bly_spec *spec, bly_hasher *out,
     if (spec->secret && spec->seed)
         return bly_fail(BLY_EINVAL, "a keyed filter takes no seed: its secret "
                                     "takes the place of the seed");
+    if (spec->hash && spec->hash != BLY_HASH_XXH3)
+        return bly_fail(BLY_EINVAL,
+                        "the hash of a filter follows from its keys: only "
+                        "BLY_HASH_XXH3 can be asked for, for integers");
     *out = (bly_hasher){ .id = BLY_HASH_XXH3, .seed = spec->seed };
     const bly_kind *const kind = bly_kind_by_name(spec->kind);
     if (kind && kind->has_range) {
@@ -165,6 +169,9 @@ bly_status bly_hasher_for_sized(const bly_spec *spec, bly_hasher *out,
         out->id = bly_keys_order(spec->keying.type);
         return BLY_OK;
     }
+    if (spec->keying.type == BLY_KEYS_INT64 ||
+        spec->keying.type == BLY_KEYS_UINT64)
+        out->id = spec->hash ? spec->hash : BLY_HASH_FOLDED;
     if (spec->secret) {
         out->id = BLY_HASH_SIPHASH13;
         bly_secret_words(spec->secret, out->secret);

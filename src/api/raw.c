@@ -71,6 +71,7 @@ bly_status bly_cells_open(bly_filter *f, void **cells, uint64_t *nbytes)
                         f->kind->name);
     *cells = f->data;
     *nbytes = f->shape.nbytes;
+    f->written = true;
     return BLY_OK;
 }
 

@@ -45,6 +45,12 @@ uint64_t bly_int_flip(uint64_t seed)
     return UINT64_C(0xc73ab174c5ecd5a2) - (seed ^ reversed << 32);
 }
 
+uint64_t bly_hash_turned(const bly_hasher *hs)
+{
+    return hs->id == BLY_HASH_FOLDED ? bly_int_word(hs->seed)
+                                     : bly_int_turned(bly_int_flip(hs->seed));
+}
+
 uint64_t bly_order(uint32_t id, const void *key, size_t len)
 {
     unsigned char eight[8] = { 0 };
@@ -77,9 +83,24 @@ static uint64_t order_of_tail(const bly_hasher *hs, const void *key, size_t len)
                : XXH3_64bits_withSeed(key, len, hs->seed);
 }
 
-/* Every hash but XXH3. */
+static uint64_t hash_folded(const bly_hasher *hs, const void *key, size_t len)
+{
+    /* A constant for the seed that most have. */
+    return len == sizeof(uint64_t)
+               ? bly_int_folded(bly_load64(key), hs->seed
+                                                     ? bly_int_word(hs->seed)
+                                                     : bly_int_word(0))
+               : XXH3_64bits_withSeed(key, len, hs->seed);
+}
+
+/* Every hash but XXH3. A small module (bindings/wasm/lean/) has one. */
 static uint64_t hash_other(const bly_hasher *hs, const void *key, size_t len)
 {
+#ifdef BLY_LEAN
+    return hash_folded(hs, key, len);
+#endif
+    if (hs->id == BLY_HASH_FOLDED)
+        return hash_folded(hs, key, len);
     if (hs->id == BLY_HASH_SIPHASH13)
         return bly_siphash13(hs->secret, key, len);
     if (hs->id == BLY_HASH_GROUPED)
@@ -89,15 +110,9 @@ static uint64_t hash_other(const bly_hasher *hs, const void *key, size_t len)
     return bly_mix64(bly_order(hs->id, key, len));
 }
 
-/* In a small module (bindings/wasm/lean/) no filter has another one. */
 static bool is_other(const bly_hasher *hs)
 {
-#ifdef BLY_LEAN
-    (void)hs;
-    return false;
-#else
     return hs->id > BLY_HASH_XXH3;
-#endif
 }
 
 uint64_t bly_hash(const bly_hasher *hs, const void *key, size_t len)

@@ -54,6 +54,10 @@ static inline uint32_t bly_keys_order(bly_key_type type)
 /* The seed as bly_int_hash() takes it. */
 uint64_t bly_int_flip(uint64_t seed);
 
+/* The seed as the functions for integers of this hasher take it: of
+ * bly_int_folded() for BLY_HASH_FOLDED, else of bly_int_hash_turned(). */
+uint64_t bly_hash_turned(const bly_hasher *hs);
+
 /* What identifies a secret in a file without giving it away. Never 0. */
 uint64_t bly_secret_check(const uint64_t key[2]);
 

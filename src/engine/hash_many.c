@@ -14,11 +14,18 @@ static void ints_portable(const uint64_t *ints, size_t n, uint64_t flip,
         hashes[i] = bly_int_hash(ints[i], flip);
 }
 
+static void folded_portable(const uint64_t *ints, size_t n, uint64_t word,
+                            uint64_t *hashes)
+{
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = bly_int_folded(ints[i], word);
+}
+
 const bly_ints_row bly_ints_rows[] = {
 #if BLY_X86
-    { "avx512", BLY_CPU_AVX512, bly_ints_avx512 },
+    { "avx512", BLY_CPU_AVX512, bly_ints_avx512, bly_ints_folded_avx512 },
 #endif
-    { "portable", 0, ints_portable },
+    { "portable", 0, ints_portable, folded_portable },
 };
 
 BLY_CHOOSE(ints)
@@ -40,7 +47,10 @@ void bly_hash_ints(const bly_hasher *hs, const uint64_t *ints, size_t n,
             hashes[i] = bly_mix64(big ? __builtin_bswap64(ints[i]) : ints[i]);
         return;
     }
-    bly_ints_best()->hash(ints, n, bly_int_flip(hs->seed), hashes);
+    if (hs->id == BLY_HASH_FOLDED)
+        bly_ints_best()->fold(ints, n, bly_int_word(hs->seed), hashes);
+    else
+        bly_ints_best()->hash(ints, n, bly_int_flip(hs->seed), hashes);
 }
 
 /* With a width known at compile time, XXH64 shrinks to a few

@@ -40,13 +40,28 @@ typedef struct bly_lines {
     unsigned k;
 } bly_lines;
 
-/* A stream of hashes; or of integers, which bly_int_hash() hashes with flip. */
+/* A stream of hashes; or of integers, which bly_int_hash() or bly_int_folded()
+ * hashes with flip. */
+typedef enum bly_lines_of {
+    BLY_LINES_HASHES,
+    BLY_LINES_INTS,
+    BLY_LINES_FOLDED
+} bly_lines_of;
+
 typedef struct bly_lines_keys {
     const uint64_t *at;
     size_t n;
-    bool ints;
+    bly_lines_of of;
     uint64_t flip;
 } bly_lines_keys;
+
+static inline __attribute__((always_inline)) uint64_t
+bly_lines_hash(const bly_lines_keys *in, size_t i)
+{
+    return in->of == BLY_LINES_HASHES ? in->at[i]
+           : in->of == BLY_LINES_INTS ? bly_int_hash(in->at[i], in->flip)
+                                      : bly_int_folded(in->at[i], in->flip);
+}
 
 /* Bit i%64 of maybe[i/64]: are all k bits of key i set? Whole words are
  * written. */
@@ -90,12 +105,6 @@ typedef struct bly_lines_ring {
     uint64_t g2[BLY_LINES_RING]; /* k = 16 */
 } bly_lines_ring;
 
-/* The hash of the first key. */
-static inline uint64_t bly_lines_first(const bly_lines_keys *in)
-{
-    return in->ints ? bly_int_hash(*in->at, in->flip) : *in->at;
-}
-
 /* Put m <= BLY_LINES_GROUP keys, from number i on, into the ring. The line
  * comes from the top bits of h, so these are the same for all keys of a line.
  * The multiplication in bly_lines_spread() carries the low bits upwards, and
@@ -111,9 +120,7 @@ bly_lines_aim(const bly_lines *a, const bly_lines_keys *in, size_t i, size_t m,
     const bly_lines_keys keys = *in;
 #pragma GCC unroll 1
     for (size_t t = 0; t < m; t++) {
-        uint64_t h = keys.at[i + t];
-        if (keys.ints)
-            h = bly_int_hash(h, keys.flip);
+        const uint64_t h = bly_lines_hash(&keys, i + t);
         r->line[slot + t] =
             (uintptr_t)(lines.words +
                         bly_scale(h, lines.nlines) * BLY_LINE_WORDS);

@@ -89,11 +89,11 @@ ROW_INLINE void ROW(step)(const bly_lines_ring *r, size_t g, size_t m,
  * those that were not, and their number is the result. `*of` and `*keys` are
  * copied, so that nothing stored through out can change them. */
 ROW_INLINE uint64_t ROW(walk)(const bly_lines *of, const bly_lines_keys *keys,
-                              uint64_t *out, unsigned k, bool add, bool ints,
-                              bool far)
+                              uint64_t *out, unsigned k, bool add,
+                              bly_lines_of what, bool far)
 {
     const bly_lines lines = *of, *const a = &lines;
-    const bly_lines_keys stream = { keys->at, keys->n, ints, keys->flip },
+    const bly_lines_keys stream = { keys->at, keys->n, what, keys->flip },
                          *const in = &stream;
     const size_t whole = in->n / BLY_LINES_GROUP;
     const size_t rest = in->n % BLY_LINES_GROUP;
@@ -162,14 +162,17 @@ ROW_TARGET static __attribute__((noinline, aligned(64))) uint64_t
 ROW(eight)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out,
            bool add, bool far)
 {
-    if (in->ints && far)
-        return add ? ROW(walk)(a, in, out, 8, true, true, true)
-                   : ROW(walk)(a, in, out, 8, false, true, true);
-    if (in->ints)
-        return add ? ROW(walk)(a, in, out, 8, true, true, false)
-                   : ROW(walk)(a, in, out, 8, false, true, false);
-    return add ? ROW(walk)(a, in, out, 8, true, false, far)
-               : ROW(walk)(a, in, out, 8, false, false, far);
+#define WALK_EIGHT(of, far)                        \
+    (add ? ROW(walk)(a, in, out, 8, true, of, far) \
+         : ROW(walk)(a, in, out, 8, false, of, far))
+    if (in->of == BLY_LINES_FOLDED)
+        return far ? WALK_EIGHT(BLY_LINES_FOLDED, true)
+                   : WALK_EIGHT(BLY_LINES_FOLDED, false);
+    if (in->of == BLY_LINES_INTS)
+        return far ? WALK_EIGHT(BLY_LINES_INTS, true)
+                   : WALK_EIGHT(BLY_LINES_INTS, false);
+    return WALK_EIGHT(BLY_LINES_HASHES, far);
+#undef WALK_EIGHT
 }
 
 ROW_TARGET static __attribute__((noinline)) uint64_t
@@ -187,10 +190,10 @@ ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
     if (a->k == 8)
         return ROW(eight)(a, in, out, add, far);
     if (a->k == 16)
-        return add ? ROW(walk)(a, in, out, 16, true, in->ints, far)
-                   : ROW(walk)(a, in, out, 16, false, in->ints, far);
-    return add ? ROW(walk)(a, in, out, a->k & 7, true, in->ints, far)
-               : ROW(walk)(a, in, out, a->k & 7, false, in->ints, far);
+        return add ? ROW(walk)(a, in, out, 16, true, in->of, far)
+                   : ROW(walk)(a, in, out, 16, false, in->of, far);
+    return add ? ROW(walk)(a, in, out, a->k & 7, true, in->of, far)
+               : ROW(walk)(a, in, out, a->k & 7, false, in->of, far);
 }
 
 /* A single key skips the ring and the groups: only with few instructions in
@@ -236,8 +239,7 @@ ROW(few)(const bly_lines *a, const bly_lines_keys *in, bool add)
                      : ROW(group)(&r, j, BLY_LINES_GROUP, 8, false)) >>
                 8 << j;
     for (; i < in->n; i++) {
-        const uint64_t h =
-            in->ints ? bly_int_hash(in->at[i], in->flip) : in->at[i];
+        const uint64_t h = bly_lines_hash(in, i);
         hits |= (uint64_t)(add ? ROW(single)(a->words, a->nlines, 8, h, true)
                                : ROW(single)(a->words, a->nlines, 8, h, false))
                 << i;
@@ -249,7 +251,7 @@ ROW_TARGET void ROW(has)(const bly_lines *a, const bly_lines_keys *in,
                          uint64_t *maybe)
 {
     if (in->n == 1)
-        *maybe = ROW(has_one)(a->words, a->nlines, a->k, bly_lines_first(in));
+        *maybe = ROW(has_one)(a->words, a->nlines, a->k, bly_lines_hash(in, 0));
     else if (bly_lines_few(a, in->n))
         *maybe = ROW(few)(a, in, false);
     else
@@ -261,7 +263,7 @@ ROW_TARGET uint64_t ROW(add)(const bly_lines *a, const bly_lines_keys *in,
 {
     uint64_t clear;
     if (in->n == 1)
-        clear = ROW(add_one)(a->words, a->nlines, a->k, bly_lines_first(in));
+        clear = ROW(add_one)(a->words, a->nlines, a->k, bly_lines_hash(in, 0));
     else if (bly_lines_few(a, in->n))
         clear = ~ROW(few)(a, in, true) & UINT64_MAX >> (64 - in->n);
     else

@@ -60,22 +60,17 @@ WASM_INLINE uint64_t *line_of(uint64_t *words, uint64_t nlines, uint64_t h)
     return words + (((h >> 32) * nlines + low) >> 32) * BLY_LINE_WORDS;
 }
 
-WASM_INLINE uint64_t hash_at(const bly_lines_keys *in, size_t i)
-{
-    return in->ints ? bly_int_hash(in->at[i], in->flip) : in->at[i];
-}
-
 /* The answers for keys i to i + m - 1, m at most 64. First they are hashed, and
  * a word of each line is read. That takes so few instructions per key that many
  * lines are under way at once. */
 WASM_INLINE uint64_t eights(const bly_lines *a, const bly_lines_keys *in,
-                            size_t i, size_t m, bool ints)
+                            size_t i, size_t m, bly_lines_of of)
 {
-    const bly_lines_keys keys = { in->at, in->n, ints, in->flip };
+    const bly_lines_keys keys = { in->at, in->n, of, in->flip };
     const uint64_t *line[64];
     uint64_t g[64], word = 0;
     for (size_t t = 0; t < m; t++) {
-        const uint64_t h = hash_at(&keys, i + t);
+        const uint64_t h = bly_lines_hash(&keys, i + t);
         line[t] = line_of(a->words, a->nlines, h);
         g[t] = bly_lines_spread(h, BLY_LINES_C1);
         (void)*(const volatile uint64_t *)line[t];
@@ -93,11 +88,14 @@ void bly_lines_has_wasm(const bly_lines *a, const bly_lines_keys *in,
         const size_t m = in->n - i < 64 ? in->n - i : 64;
         uint64_t word = 0;
         if (lines.k == 8)
-            word = in->ints ? eights(&lines, in, i, m, true)
-                            : eights(&lines, in, i, m, false);
+            word = in->of == BLY_LINES_FOLDED
+                       ? eights(&lines, in, i, m, BLY_LINES_FOLDED)
+                   : in->of == BLY_LINES_INTS
+                       ? eights(&lines, in, i, m, BLY_LINES_INTS)
+                       : eights(&lines, in, i, m, BLY_LINES_HASHES);
         else
             for (size_t t = 0; t < m; t++) {
-                const uint64_t h = hash_at(in, i + t);
+                const uint64_t h = bly_lines_hash(in, i + t);
                 word |= probe(line_of(lines.words, lines.nlines, h), h, lines.k,
                               false)
                         << t;
@@ -114,7 +112,7 @@ uint64_t bly_lines_add_wasm(const bly_lines *a, const bly_lines_keys *in,
         const size_t m = in->n - i < 64 ? in->n - i : 64;
         uint64_t word = 0;
         for (size_t t = 0; t < m; t++) {
-            const uint64_t h = hash_at(in, i + t);
+            const uint64_t h = bly_lines_hash(in, i + t);
             word |= (probe(line_of(a->words, a->nlines, h), h, a->k, true) ^ 1)
                     << t;
         }

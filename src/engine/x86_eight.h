@@ -65,6 +65,28 @@ BLY_EIGHT __m512i bly_eight_int_hash(__m512i key, uint64_t flip)
     h = _mm512_mullo_epi64(h, c);
     return _mm512_xor_si512(h, _mm512_srli_epi64(h, 28));
 }
+
+/* bly_int_folded(). The high half of the product comes from those of 32
+ * bits. */
+BLY_EIGHT __m512i bly_eight_int_folded(__m512i key, uint64_t word)
+{
+    const __m512i c = bly_eight_all(BLY_INT_HASH_C);
+    const __m512i c_high = bly_eight_all(BLY_INT_HASH_C >> 32);
+    const __m512i x = _mm512_xor_si512(key, bly_eight_all(word));
+    const __m512i x_high = _mm512_shuffle_epi32(x, 0xb1);
+    const __m512i mid =
+        _mm512_add_epi64(_mm512_mul_epu32(x_high, c),
+                         _mm512_srli_epi64(_mm512_mul_epu32(x, c), 32));
+    const __m512i low =
+        _mm512_add_epi64(_mm512_mul_epu32(x, c_high),
+                         _mm512_and_si512(mid, bly_eight_all(UINT32_MAX)));
+    const __m512i high =
+        _mm512_add_epi64(_mm512_mul_epu32(x_high, c_high),
+                         _mm512_add_epi64(_mm512_srli_epi64(mid, 32),
+                                          _mm512_srli_epi64(low, 32)));
+    return _mm512_mullo_epi64(_mm512_xor_si512(high, _mm512_mullo_epi64(x, c)),
+                              bly_eight_all(BLY_INT_FOLD_C));
+}
 #endif
 
 #endif

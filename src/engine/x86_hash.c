@@ -18,6 +18,18 @@ BLY_AVX512 void bly_ints_avx512(const uint64_t *ints, size_t n, uint64_t flip,
         hashes[i] = bly_int_hash(ints[i], flip);
 }
 
+BLY_AVX512 void bly_ints_folded_avx512(const uint64_t *ints, size_t n,
+                                       uint64_t word, uint64_t *hashes)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm512_storeu_si512(
+            hashes + i,
+            bly_eight_int_folded(_mm512_loadu_si512(ints + i), word));
+    for (; i < n; i++)
+        hashes[i] = bly_int_folded(ints[i], word);
+}
+
 #define XXH_P1 UINT64_C(0x9e3779b185ebca87)
 #define XXH_P2 UINT64_C(0xc2b2ae3d27d4eb4f)
 #define XXH_P3 UINT64_C(0x165667b19e3779f9)

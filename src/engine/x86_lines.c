@@ -42,6 +42,32 @@ BLY_FOUR __m256i int_hash_avx2(__m256i key, uint64_t flip)
     return _mm256_xor_si256(h, _mm256_srli_epi64(h, 28));
 }
 
+/* bly_int_folded() of four keys. */
+BLY_FOUR __m256i int_folded_avx2(__m256i key, uint64_t word)
+{
+    const __m256i c = _mm256_set1_epi64x((long long)BLY_INT_HASH_C);
+    const __m256i c_high =
+        _mm256_set1_epi64x((long long)(BLY_INT_HASH_C >> 32));
+    const __m256i half = _mm256_set1_epi64x(UINT32_MAX);
+    const __m256i x =
+        _mm256_xor_si256(key, _mm256_set1_epi64x((long long)word));
+    const __m256i x_high = _mm256_srli_epi64(x, 32);
+    const __m256i first = _mm256_mul_epu32(x, c);
+    const __m256i mid = _mm256_add_epi64(_mm256_mul_epu32(x_high, c),
+                                         _mm256_srli_epi64(first, 32));
+    const __m256i across = _mm256_add_epi64(_mm256_mul_epu32(x, c_high),
+                                            _mm256_and_si256(mid, half));
+    const __m256i high =
+        _mm256_add_epi64(_mm256_mul_epu32(x_high, c_high),
+                         _mm256_add_epi64(_mm256_srli_epi64(mid, 32),
+                                          _mm256_srli_epi64(across, 32)));
+    /* The low half: the lowest word of `first`, and above it that of
+     * `across`. */
+    const __m256i low =
+        _mm256_blend_epi32(first, _mm256_slli_epi64(across, 32), 0xaa);
+    return mul_avx2(_mm256_xor_si256(high, low), BLY_INT_FOLD_C);
+}
+
 BLY_FOUR __m256i spread_avx2(__m256i h, uint64_t c)
 {
     const __m256i g = mul_avx2(h, c);
@@ -60,8 +86,10 @@ BLY_FOUR void aim_avx2(const bly_lines *a, const bly_lines_keys *in, size_t i,
         const size_t slot = t % BLY_LINES_RING;
         __m256i h =
             _mm256_loadu_si256((const __m256i *)(const void *)(in->at + t));
-        if (in->ints)
+        if (in->of == BLY_LINES_INTS)
             h = int_hash_avx2(h, in->flip);
+        else if (in->of == BLY_LINES_FOLDED)
+            h = int_folded_avx2(h, in->flip);
         const __m256i low = _mm256_mul_epu32(h, n);
         const __m256i high = _mm256_mul_epu32(_mm256_srli_epi64(h, 32), n);
         const __m256i sum = _mm256_add_epi64(high, _mm256_srli_epi64(low, 32));
@@ -102,8 +130,10 @@ BLY_EIGHT void aim_avx512(const bly_lines *a, const bly_lines_keys *in,
 {
     const size_t slot = i % BLY_LINES_RING;
     __m512i h = _mm512_loadu_si512(in->at + i);
-    if (in->ints)
+    if (in->of == BLY_LINES_INTS)
         h = bly_eight_int_hash(h, in->flip);
+    else if (in->of == BLY_LINES_FOLDED)
+        h = bly_eight_int_folded(h, in->flip);
     const __m512i n = _mm512_set1_epi64((long long)a->nlines);
     const __m512i low = _mm512_mul_epu32(h, n);
     /* The product reads low halves only: swapped in, the high ones need no

@@ -296,6 +296,8 @@ bly_status bly_source_combine(const bly_source *src, bly_combination how,
         if (from->kind->sound && !from->kind->sound(from))
             st = bly_damaged("its state is impossible for its kind");
         if (!st)
+            st = bly_hash_adopt(dst, from);
+        if (!st)
             st = bly_meta_adopt(dst, from);
         if (!st)
             st = combine_pieces(src, combine, &rec, from, dst);

@@ -407,6 +407,14 @@ bly_status bly_meta_adopt(bly_filter *dst, const bly_filter *src)
                : BLY_OK;
 }
 
+bly_status bly_hash_adopt(bly_filter *dst, const bly_filter *src)
+{
+    return bly_filter_folds(dst) != bly_filter_folds(src) &&
+                   bly_filter_silent(dst)
+               ? bly_filter_rehash(dst, &src->extra->hasher, 0, false)
+               : BLY_OK;
+}
+
 bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
                             bly_status (*op)(bly_filter *dst,
                                              const bly_filter *src))
@@ -415,6 +423,7 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
      * metadata. */
     const bly_shape none = { .nbytes = 0 };
     const bly_setting set = bly_setting_of(dst);
+    const bly_hasher was = dst->extra->hasher;
     bly_filter *next;
     bly_status st = bly_filter_shell(dst->kind, &none, &set, &next);
     if (st)
@@ -425,7 +434,12 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
     if (!st && next->extra->meta && !bly_filter_extra(dst))
         st = BLY_ENOMEM;
     if (!st)
+        st = bly_hash_adopt(dst, src);
+    if (!st)
         st = op(dst, src);
+    if (st && dst->extra->hasher.id != was.id)
+        (void)bly_filter_rehash(dst, &was, 0, false);
+    dst->written |= src->written || src->format;
     if (!st && next->extra->meta) {
         /* op() may have turned dst into another filter, which has a place for
          * metadata. */

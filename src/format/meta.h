@@ -44,6 +44,10 @@ bly_status bly_keying_check(bly_keying keying);
  * combined. */
 bly_status bly_meta_adopt(bly_filter *dst, const bly_filter *src);
 
+/* If dst is empty and does not say what its keys are, and integers have another
+ * hash in src: hash as src does. */
+bly_status bly_hash_adopt(bly_filter *dst, const bly_filter *src);
+
 /* The same together with op, which makes dst the combination of both: all or
  * nothing. */
 bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,

@@ -411,7 +411,8 @@ bly_status bly_record_unknown(uint64_t kind_id)
 bly_status bly_record_admit(const bly_record *r, bool rated)
 {
     if (r->hash_id != BLY_HASH_XXH3 && r->hash_id != BLY_HASH_SIPHASH13 &&
-        r->hash_id != BLY_HASH_GROUPED && !bly_hash_orders(r->hash_id))
+        r->hash_id != BLY_HASH_GROUPED && r->hash_id != BLY_HASH_FOLDED &&
+        !bly_hash_orders(r->hash_id))
         return bly_fail(BLY_EFORMAT,
                         "made by a newer bloomery: its hash has the number "
                         "%u, which is unknown here (use a newer one)",

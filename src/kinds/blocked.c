@@ -180,8 +180,11 @@ static const bly_lines_row *blocked_row(const bly_filter *f)
 static bly_lines_keys blocked_ints(const bly_filter *f, const uint64_t *ints,
                                    size_t n)
 {
-    return (bly_lines_keys){ ints, n, true,
-                             bly_int_flip(f->extra->hasher.seed) };
+    const bly_hasher *const hs = &f->extra->hasher;
+    const bool folded = bly_filter_folds(f);
+    return (
+        bly_lines_keys){ ints, n, folded ? BLY_LINES_FOLDED : BLY_LINES_INTS,
+                         folded ? f->extra->turned : bly_int_flip(hs->seed) };
 }
 
 static void blocked_has(const bly_filter *f, const uint64_t *h, size_t n,
@@ -337,8 +340,9 @@ bool bly_blocked_view(const bly_filter *f, bly_blocked *out)
     *out = (bly_blocked){
         .words = (const uint64_t *)(const void *)f->data,
         .nblocks = f->shape.p[BLOCKED_BLOCKS],
-        .flip = bly_int_flip(f->extra->hasher.seed),
+        .flip = blocked_ints(f, NULL, 0).flip,
         .k = (uint32_t)f->shape.p[BLOCKED_K],
+        .folded = bly_filter_folds(f),
     };
     return true;
 }
@@ -348,6 +352,7 @@ bool bly_blocked_adder_of(bly_filter *f, bly_blocked_adder *out)
     bly_blocked view = { 0 };
     if (!out || !bly_blocked_view(f, &view) || f->readonly)
         return false;
+    f->written = true;
     *out = (bly_blocked_adder){ view, (uint64_t *)(void *)f->data };
     return true;
 }

@@ -471,6 +471,7 @@ bool bly_view_of_classic(const bly_filter *f, bly_view_classic *out)
         .inverse = spread ? 0 : range.inverse,
         .k = f->shape.p[CLASSIC_K],
         .turned = f->extra->turned,
+        .folded = bly_filter_folds(f),
     };
     return true;
 }

@@ -683,6 +683,7 @@ bool bly_view_of_countmin(const bly_filter *f, bly_view_countmin *out)
         .counters = f->data,
         .width = f->shape.p[COUNTMIN_WIDTH],
         .turned = f->extra->turned,
+        .folded = bly_filter_folds(f),
         .depth = (uint32_t)f->shape.p[COUNTMIN_DEPTH],
         .wide = countmin_wide(f),
         .plain = countmin_shares(&f->shape),

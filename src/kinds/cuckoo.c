@@ -498,6 +498,7 @@ bool bly_view_of_cuckoo(const bly_filter *f, bly_view_cuckoo *out)
         return false;
     *out = cuckoo_view_of(&t);
     out->turned = f->extra->turned;
+    out->folded = bly_filter_folds(f);
     return true;
 }
 

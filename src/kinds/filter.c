@@ -10,7 +10,8 @@
 #include "core/status.h"
 #include "kinds/filter.h"
 
-/* What bly_int_turned(bly_int_flip(0)) is. */
+/* bly_hash_turned() with seed 0: of BLY_HASH_FOLDED, and of the others. */
+#define INT_WORD_0 UINT64_C(0xe220a8397b1dcdaf)
 #define INT_TURNED_0 UINT64_C(0x18bad3d405c264ca)
 
 /* The extra that filters without one of their own share: one for each hash that
@@ -23,6 +24,7 @@ static const bly_extra no_extra[] = {
     NO_EXTRA(BLY_HASH_XXH3),
     NO_EXTRA(BLY_HASH_ORDERED_BYTES),
     NO_EXTRA(BLY_HASH_ORDERED_INTS),
+    { .hasher = { .id = BLY_HASH_FOLDED }, .turned = INT_WORD_0 },
 };
 #define NO_EXTRAS (sizeof no_extra / sizeof no_extra[0])
 
@@ -464,9 +466,9 @@ bool bly_filter_untouched(const bly_filter *f)
 static bly_status keys_fit(const bly_filter *a, const bly_filter *b)
 {
     const bly_keying of_a = bly_filter_keying(a), of_b = bly_filter_keying(b);
-    const bly_filter *const silent = !of_a.type ? a : !of_b.type ? b : NULL;
-    return silent && bly_filter_untouched(silent) ? BLY_OK
-                                                  : bly_keyings_fit(of_a, of_b);
+    return bly_filter_silent(a) || bly_filter_silent(b)
+               ? BLY_OK
+               : bly_keyings_fit(of_a, of_b);
 }
 
 /* Allocate first, so that a failure has changed nothing. */
@@ -697,7 +699,19 @@ bly_status bly_filter_fits(const bly_filter *a, const bly_filter *b)
                                     "orders do not combine: text and integers, "
                                     "or text with different beginnings left "
                                     "out; build both from one list of keys");
-    if (a->extra->hasher.id != b->extra->hasher.id)
+    /* An empty filter goes with either hash of integers. */
+    const bool ints = bly_filter_hashes_ints(a) && bly_filter_hashes_ints(b);
+    const bool goes = ints && (bly_filter_silent(a) || bly_filter_silent(b));
+    if (ints && !goes && bly_filter_folds(a) != bly_filter_folds(b)) {
+        const bly_status st = keys_fit(a, b); /* what is wrong at first */
+        return st ? st
+                  : bly_fail(BLY_EUNFIT,
+                             "filters that hash integers differently do not "
+                             "combine: one was made by an older version, or "
+                             "for keys whose type was not stated; build both "
+                             "for integers, or both with the hash xxh3");
+    }
+    if (!goes && a->extra->hasher.id != b->extra->hasher.id)
         return bly_fail(BLY_EUNFIT, "a keyed filter does not combine with one "
                                     "that is not: build both with one key, or "
                                     "both without");

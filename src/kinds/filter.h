@@ -137,6 +137,18 @@ static inline bool bly_filter_keyed(const bly_filter *f)
            f->extra->hasher.id != BLY_HASH_ORDERED_TAILS;
 }
 
+/* Are integers hashed by bly_int_folded()? And by that or by XXH3, with
+ * extra->turned? */
+static inline bool bly_filter_folds(const bly_filter *f)
+{
+    return f->extra->hasher.id == BLY_HASH_FOLDED;
+}
+
+static inline bool bly_filter_hashes_ints(const bly_filter *f)
+{
+    return f->extra->hasher.id == BLY_HASH_XXH3 || bly_filter_folds(f);
+}
+
 /* What f says about its keys. */
 static inline bly_keying bly_filter_keying(const bly_filter *f)
 {
@@ -153,6 +165,13 @@ bly_status bly_keyings_fit(bly_keying a, bly_keying b);
 
 /* Has nothing ever been added to f or to a layer of it? */
 bool bly_filter_untouched(const bly_filter *f);
+
+/* Does f hold nothing, and not say what its keys are? It goes with any keys. */
+static inline bool bly_filter_silent(const bly_filter *f)
+{
+    return bly_filter_keying(f).type == BLY_KEYS_UNKNOWN &&
+           bly_filter_untouched(f);
+}
 
 /* bly_free(), bly_become(), bly_equal() and bly_set_coded() of bloomery.h are
  * in filter.c too, and bly_move() of host/host.h. */
@@ -215,8 +234,9 @@ void bly_reach_layers(const bly_filter *f, const uint64_t *h, size_t n,
 bly_status bly_filter_settle(const bly_filter *f);
 
 /* Is f of this kind, and may the caller query it by inline code of its own,
- * from what goes to out? That code hashes integers by XXH3, does not support
- * sharing, and checks no blocks on the way; so all blocks are checked now. */
+ * from what goes to out? That code hashes integers by XXH3 or by
+ * bly_int_folded(), does not support sharing, and checks no blocks on the way;
+ * so all blocks are checked now. */
 bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
                        const void *out);
 
@@ -234,6 +254,11 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
         const bly_filter *f, uint64_t key)                                    \
     {                                                                         \
         return body(f, bly_int_hash_turned(key, f->extra->turned));           \
+    }                                                                         \
+    target __attribute__((aligned(64))) static bool name##_folded(            \
+        const bly_filter *f, uint64_t key)                                    \
+    {                                                                         \
+        return body(f, bly_int_folded(key, f->extra->turned));                \
     }
 #define BLY_ONE_ADD_FOR(target, name, body)                                   \
     target __attribute__((aligned(64))) static bly_status name(bly_filter *f, \
@@ -245,11 +270,18 @@ bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
         bly_filter *f, uint64_t key)                                          \
     {                                                                         \
         return body(f, bly_int_hash_turned(key, f->extra->turned));           \
+    }                                                                         \
+    target __attribute__((aligned(64))) static bly_status name##_folded(      \
+        bly_filter *f, uint64_t key)                                          \
+    {                                                                         \
+        return body(f, bly_int_folded(key, f->extra->turned));                \
     }
 #define BLY_ONE_SET_HAS_FOR(one, name) \
-    ((void)((one)->ways.has = name, (one)->ways.has_int = name##_int))
+    ((void)((one)->ways.has = name,    \
+            (one)->ways.has_int = (one)->folded ? name##_folded : name##_int))
 #define BLY_ONE_SET_ADD_FOR(one, name) \
-    ((void)((one)->ways.add = name, (one)->ways.add_int = name##_int))
+    ((void)((one)->ways.add = name,    \
+            (one)->ways.add_int = (one)->folded ? name##_folded : name##_int))
 
 #define BLY_ONE_REMOVE_FOR(target, name, body)                                \
     target __attribute__((aligned(64))) static bly_status name(bly_filter *f, \

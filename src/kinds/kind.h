@@ -84,6 +84,7 @@ typedef struct bly_ways {
 /* The part of the above that the kind chooses. */
 typedef struct bly_one {
     bly_ways ways;
+    bool folded;  /* given: integers are hashed by bly_int_folded() */
     uint64_t aid; /* one more value computed in advance; 0 where there are
                      layers */
 } bly_one;
@@ -94,7 +95,7 @@ typedef struct bly_one {
  * bly_filter_extra() first. */
 typedef struct bly_extra {
     bly_hasher hasher;     /* zeros in secret where blind */
-    uint64_t turned;       /* its seed, as bly_int_hash_turned() takes it */
+    uint64_t turned;       /* bly_hash_turned() of it */
     uint64_t secret_check; /* identifies the secret; 0 unless keyed */
     uint64_t max_bytes;    /* 0: no limit */
     void *aux;             /* the kind's own, by open() and close() */
@@ -152,6 +153,7 @@ struct bly_filter {
                          from */
     bool inside : 1;  /* data is in the body */
     bly_shape shape;  /* the last: cut off behind `room` params */
+    bool written : 1; /* by the caller's own code, which need not say so */
 };
 
 /* The metadata of a file: its entries, byte for byte, which format/meta.h reads
@@ -348,9 +350,10 @@ typedef struct bly_kind {
     size_t (*pick)(const bly_filter *f, unsigned part, unsigned nparts,
                    const uint64_t *h, size_t n, uint64_t *out);
 
-    /* add() or add_shared(), and has(), for integers, which bly_int_hash()
-     * hashes with the filter's seed. For kinds so fast that a separate pass of
-     * hashing would show. NULL: the integers are hashed first. */
+    /* add() or add_shared(), and has(), for integers, which bly_int_hash() or
+     * bly_int_folded() hashes with the filter's seed. For kinds so fast that a
+     * separate pass of hashing would show. NULL: the integers are hashed first.
+     */
     bly_status (*add_ints)(bly_filter *f, const uint64_t *ints, size_t n,
                            uint64_t *fresh, size_t *ndone);
     void (*has_ints)(const bly_filter *f, const uint64_t *ints, size_t n,

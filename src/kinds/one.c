@@ -115,8 +115,8 @@ void bly_filter_ready(bly_filter *f)
     if (kind->aim)
         kind->aim(f);
     if (bly_filter_has_extra(f))
-        f->extra->turned = bly_int_turned(bly_int_flip(f->extra->hasher.seed));
-    bly_one one = { 0 };
+        f->extra->turned = bly_hash_turned(&f->extra->hasher);
+    bly_one one = { .folded = bly_filter_folds(f) };
     if (!kind->has)
         one.ways = ways_unknown;
     else
@@ -130,7 +130,7 @@ void bly_filter_ready(bly_filter *f)
     }
     /* A kind that keeps the order of keys knows its hash, and its one() sets
      * both forms. */
-    if (f->extra->hasher.id != BLY_HASH_XXH3 && !kind->has_range) {
+    if (!bly_filter_hashes_ints(f) && !kind->has_range) {
         one.ways.has_int = f->blind ? has_unknown : has_any_int;
         one.ways.add_int = NULL;
     }
@@ -150,7 +150,6 @@ void bly_filter_ready(bly_filter *f)
 bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
                        const void *out)
 {
-    return f && out && f->kind == kind &&
-           f->extra->hasher.id == BLY_HASH_XXH3 && !f->extra->secret_check &&
-           !f->shared && !bly_filter_settle(f);
+    return f && out && f->kind == kind && bly_filter_hashes_ints(f) &&
+           !f->extra->secret_check && !f->shared && !bly_filter_settle(f);
 }

@@ -606,6 +606,7 @@ bool bly_view_of_ribbon(const bly_filter *f, bly_view_ribbon *out)
     *out = (bly_view_ribbon){
         .data = f->data,
         .turned = f->extra->turned,
+        .folded = bly_filter_folds(f),
     };
     if (!f->state[BLY_RIBBON_KEYS])
         return true;
