@@ -122,6 +122,7 @@ typedef const char *bench_step(void *filter, const uint64_t *keys, size_t n,
 
 /* bloomery/inline.h on a blocked filter; NULL where this processor cannot. */
 bench_step *bench_inline_step(void);
+bench_step bench_inline_usual, bench_inline_avx512;
 
 struct bench_contender {
     const char *name;
