@@ -337,7 +337,10 @@ static int has_own(const struct list *operands, const struct keys *keys,
     const bool ok =
         has_form_begin(job, &in, false) && ask_run(f, operands, &in, job);
     bool bound = false;
-    const double rate = ok && !ranges ? rate_of(f, &bound) : NAN;
+    /* It may take reading all of the filter. */
+    const bool rated =
+        ok && !ranges && (has_args.json || (in.nfiles && !has_args.list));
+    const double rate = rated ? rate_of(f, &bound) : NAN;
     const int status = ok ? has_report(job, &in, rate, bound) : TROUBLE;
     if (ok)
         warn_likely(operands->at[0], f,

@@ -443,7 +443,7 @@ static bool try_compact(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const bool summed = size >= FIELDS && is_summed(data);
-    bly_summed_from = summed ? 0 : (uint64_t)64 << 20;
+    bly_summed_from = summed ? 0 : (uint64_t)4 << 20;
     bly_sums_shift = summed ? BLOCK_SHIFT : 16;
     try_bytes(data, size);
     if (try_compact(data, size) || size < FIELDS)

@@ -1079,7 +1079,7 @@ typedef bool bly_wait(void *ctx, const char *path, uint64_t ms);
 size_t bly_lock_holder(const char *path, char *out, size_t nbytes);
 
 /* What bly_map() compares with its checksums, apart from headers, which are
- * always checked. A file of more than 64 MiB has a checksum for each block of
+ * always checked. A file of more than 4 MiB has a checksum for each block of
  * 64 KiB, unless it was written before the format had them (version 1). */
 typedef enum bly_checking {
     BLY_CHECK_BLOCKS, /* each block when a question first depends on it, if
@@ -1269,12 +1269,12 @@ static inline bly_status bly_open(const char *path, const bly_access *how,
  * read-only.
  *
  * The header is always checked, the payload as how->checking says. By default,
- * a file of more than 64 MiB is compared with its checksums block by block,
+ * a file of more than 4 MiB is compared with its checksums block by block,
  * each when a question first depends on it; a smaller file is compared at once,
- * which takes some milliseconds. bly_verify() checks all of any file. If an
- * answer depends on a damaged block, it is "maybe", or BLY_EFORMAT from a call
- * that returns a status, and bly_damage() reports it. With BLY_CHECK_NOTHING,
- * damage gives wrong answers. Neither ever leads to a crash.
+ * which takes less than a millisecond. bly_verify() checks all of any file. If
+ * an answer depends on a damaged block, it is "maybe", or BLY_EFORMAT from a
+ * call that returns a status, and bly_damage() reports it. With
+ * BLY_CHECK_NOTHING, damage gives wrong answers. Neither ever leads to a crash.
  *
  * The file must not be truncated while it is mapped; bly_save() and
  * bly_update() replace it and never do that. A coded or compact file cannot be

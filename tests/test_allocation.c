@@ -326,7 +326,7 @@ LAW(summed_files_without_memory)
     bly_summed_from = 0;
     bly_sums_shift = 6;
     try_files(row);
-    bly_summed_from = (uint64_t)64 << 20;
+    bly_summed_from = BLY_SUMMED_USUALLY;
     bly_sums_shift = 16;
 }
 

@@ -23,7 +23,7 @@
  *
  * The answers are those of bly_has_hash() and bly_has(), and cannot fail.
  * Nothing is checked when a key is asked for: bly_blocked_view() compares a
- * mapped file of more than 64 MiB with all of its checksums before it gives a
+ * mapped file of more than 4 MiB with all of its checksums before it gives a
  * view. A view belongs to the caller but points into the filter, which must
  * outlive it. Any number of threads may ask, as long as none writes to the
  * filter. A question costs one cache miss. Compile with -O3 -march=native, or

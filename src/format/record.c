@@ -102,7 +102,7 @@ static bool put_sum(void *ctx, const void *bytes, size_t nbytes)
 }
 
 #ifdef BLY_TESTING
-uint64_t bly_summed_from = (uint64_t)64 << 20;
+uint64_t bly_summed_from = BLY_SUMMED_USUALLY;
 #endif
 
 bly_status bly_summed_fits(uint64_t nbytes)

@@ -33,12 +33,14 @@
 #define BLY_SHORT_HEADER 296 /* of a coded record, without metadata */
 
 /* Files that would be longer than this in version 1 are of version 2. A shorter
- * file is read in the time it takes to start a program. */
+ * file is read in a fraction of the time it takes to start a program: 4 MiB in
+ * 0.3 ms if they are in memory. */
+#define BLY_SUMMED_USUALLY ((uint64_t)4 << 20)
 #ifdef BLY_TESTING
 extern uint64_t bly_summed_from;
 #define BLY_SUMMED_FROM bly_summed_from
 #else
-#define BLY_SUMMED_FROM ((uint64_t)64 << 20)
+#define BLY_SUMMED_FROM BLY_SUMMED_USUALLY
 #endif
 
 /* How all records of a file are written. */

@@ -115,6 +115,7 @@ typedef struct bly_outside {
         payload_sum; /* of the data, where mapped: bly_verify() expects it */
     struct bly_sums *sums; /* used instead where the file has one sum per block
                               of the data; else NULL (core/block_sums.h) */
+    const bly_ways *read;  /* with sums: for when all blocks are compared */
 } bly_outside;
 
 /* Filters of 100 keys are wanted as often as filters of a billion, and there
@@ -152,8 +153,8 @@ struct bly_filter {
     bool former : 1;  /* in the older compact form, like the file it came
                          from */
     bool inside : 1;  /* data is in the body */
-    bly_shape shape;  /* the last: cut off behind `room` params */
     bool written : 1; /* by the caller's own code, which need not say so */
+    bly_shape shape;  /* the last: cut off behind `room` params */
 };
 
 /* The metadata of a file: its entries, byte for byte, which format/meta.h reads

@@ -48,7 +48,11 @@ static bool has_unknown(const bly_filter *f, uint64_t h)
     return true;
 }
 
-/* A mapped file of which not every block was compared with its sum. */
+/* A mapped file of which not every block was compared with its sum. Of a file
+ * that is compared in some milliseconds, the rest is compared once a sixteenth
+ * has been asked for: whoever asks so much goes on. */
+#define UNREAD_BLOCKS 1024 /* 64 MiB */
+
 static bool has_unread(const bly_filter *f, uint64_t h)
 {
     uint64_t maybe = 0, bad = 0;
@@ -65,8 +69,16 @@ static bool has_any_int(const bly_filter *f, uint64_t key)
     return f->ways->has(f, bly_hash(&f->extra->hasher, bytes, sizeof bytes));
 }
 
+    if (!bly_filter_unread(f))
+        return f->extra->outside->read->has(f, h);
 /* --------------------------------------------------- ways, once for all */
 
+    const bly_sums *const sums = bly_filter_sums(f);
+    const size_t left =
+        atomic_load_explicit(&sums->nleft, memory_order_relaxed);
+    if (sums->nblocks <= UNREAD_BLOCKS &&
+        left <= sums->nblocks - sums->nblocks / 16)
+        (void)bly_filter_settle(f);
 /* A filter has only a pointer to its ways, since there may be millions of
  * filters, but only some dozens of different ways. They are entered here when
  * they are first used, and stay. A process needs no more than the kinds,
@@ -78,6 +90,12 @@ static struct {
 } known_ways[256];
 
 static bool same_ways(const bly_ways *a, const bly_ways *b)
+static bool has_unread_int(const bly_filter *f, uint64_t key)
+{
+    return bly_filter_unread(f) ? has_any_int(f, key)
+                                : f->extra->outside->read->has_int(f, key);
+}
+
 {
     return a->has == b->has && a->add == b->add && a->has_int == b->has_int &&
            a->add_int == b->add_int && a->remove == b->remove;
@@ -105,7 +123,7 @@ const bly_ways *bly_ways_lasting(const bly_ways *ways)
 static const bly_ways ways_by_batch = { .has = has_by_batch,
                                         .has_int = has_any_int };
 static const bly_ways ways_unread = { .has = has_unread,
-                                      .has_int = has_any_int };
+                                      .has_int = has_unread_int };
 static const bly_ways ways_unknown = { .has = has_unknown,
                                        .has_int = has_unknown };
 
@@ -124,10 +142,6 @@ void bly_filter_ready(bly_filter *f)
     /* A blind filter is not queried by key, and need not be fast. */
     if (kind->one && !f->blind)
         kind->one(f, &one);
-    if (bly_filter_sums(f) && kind->has) {
-        one.ways.has = has_unread;
-        one.ways.has_int = has_any_int;
-    }
     /* A kind that keeps the order of keys knows its hash, and its one() sets
      * both forms. */
     if (!bly_filter_hashes_ints(f) && !kind->has_range) {
@@ -142,9 +156,11 @@ void bly_filter_ready(bly_filter *f)
         f->aid = one.aid;
     f->ways = bly_ways_lasting(&one.ways);
     if (!f->ways || (f->places && one.aid))
-        f->ways = !kind->has || f->blind ? &ways_unknown
-                  : bly_filter_sums(f)   ? &ways_unread
-                                         : &ways_by_batch;
+        f->ways = !kind->has || f->blind ? &ways_unknown : &ways_by_batch;
+    if (bly_filter_sums(f) && kind->has) {
+        f->extra->outside->read = f->ways;
+        f->ways = &ways_unread;
+    }
 }
 
 bool bly_filter_viewed(const bly_filter *f, const bly_kind *kind,
