@@ -83,9 +83,23 @@ static void mark_seen(bly_sums *s, uint64_t i)
         atomic_fetch_sub_explicit(&s->pending, 1, memory_order_relaxed);
 }
 
+#define FEW_BLOCKS 32
+
+/* Are questions so few that a block should be fetched by itself? With less than
+ * half a MiB there is nothing to save. */
+static bool few_seen(const bly_sums *s)
+{
+    const size_t left = atomic_load_explicit(&s->nleft, memory_order_relaxed);
+    return s->nblocks >= 8 && s->nblocks - left <= s->nblocks / FEW_BLOCKS &&
+           !atomic_load_explicit(&s->ahead, memory_order_relaxed);
+}
+
 bool bly_sums_compare(bly_sums *s, uint64_t i)
 {
-    if (s->fetch) /* else each of its pages would be read separately */
+    /* Where access is random, each of its pages would be read separately. In
+     * other maps the system would read everything around it; it does not where
+     * the page is on its way already. */
+    if (s->fetch || few_seen(s))
         (void)madvise((void *)(uintptr_t)(s->bytes + (i << s->shift)),
                       block_bytes(s->nbytes, s->shift, i), MADV_WILLNEED);
     if (bly_sums_of(s->bytes, s->nbytes, s->shift, i) !=
@@ -102,6 +116,7 @@ bool bly_sums_settle(bly_sums *s)
     bool right = true;
     if (atomic_load_explicit(&s->nleft, memory_order_relaxed) == 0)
         return true;
+    bly_sums_read_ahead(s);
     for (uint64_t i = 0; i < s->nblocks && right; i++)
         right = bly_sums_touch(s, i << s->shift, 1);
     return right;

@@ -19,7 +19,9 @@
  * farther ahead: with 8 MiB, a filter of 240 MiB in a container of 64 MiB took
  * 4.3 ms per key; with one page per fault it takes 0.04. So a map of more than
  * half of the memory that the process may use is told that access is random
- * (MADV_RANDOM), and others are left alone.
+ * (MADV_RANDOM), and others are left alone. The first questions to a file with
+ * sums of blocks fetch their blocks by themselves, though, unless many keys
+ * come at once (core/block_sums.h).
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64

@@ -14,9 +14,22 @@
  * pieces join. */
 #define UNREAD_KEYS 2048
 
+/* So many keys at once are not the last. */
+#define UNREAD_MANY 1024
+
+static void read_ahead(const bly_filter *f)
+{
+    if (bly_filter_sums(f))
+        bly_sums_read_ahead(bly_filter_sums(f));
+    for (uint32_t i = 0; i < f->nlayers; i++)
+        read_ahead(f->layer[i]);
+}
+
 void bly_filter_has_unread(const bly_filter *f, const uint64_t *h, size_t n,
                            uint64_t *maybe)
 {
+    if (n >= UNREAD_MANY)
+        read_ahead(f);
     for (size_t from = 0; from < n; from += UNREAD_KEYS) {
         const size_t np = n - from < UNREAD_KEYS ? n - from : UNREAD_KEYS;
         uint64_t bad[BLY_BITMAP_WORDS(UNREAD_KEYS)] = { 0 };
@@ -56,8 +69,16 @@ static bool has_unknown(const bly_filter *f, uint64_t h)
 static bool has_unread(const bly_filter *f, uint64_t h)
 {
     uint64_t maybe = 0, bad = 0;
+    if (!bly_filter_unread(f))
+        return f->extra->outside->read->has(f, h);
     bly_filter_reach(f, &h, 1, &bad);
     f->kind->has(f, &h, 1, &maybe);
+    const bly_sums *const sums = bly_filter_sums(f);
+    const size_t left =
+        atomic_load_explicit(&sums->nleft, memory_order_relaxed);
+    if (sums->nblocks <= UNREAD_BLOCKS &&
+        left <= sums->nblocks - sums->nblocks / 16)
+        (void)bly_filter_settle(f);
     return (maybe | bad) != 0;
 }
 
@@ -69,16 +90,14 @@ static bool has_any_int(const bly_filter *f, uint64_t key)
     return f->ways->has(f, bly_hash(&f->extra->hasher, bytes, sizeof bytes));
 }
 
-    if (!bly_filter_unread(f))
-        return f->extra->outside->read->has(f, h);
+static bool has_unread_int(const bly_filter *f, uint64_t key)
+{
+    return bly_filter_unread(f) ? has_any_int(f, key)
+                                : f->extra->outside->read->has_int(f, key);
+}
+
 /* --------------------------------------------------- ways, once for all */
 
-    const bly_sums *const sums = bly_filter_sums(f);
-    const size_t left =
-        atomic_load_explicit(&sums->nleft, memory_order_relaxed);
-    if (sums->nblocks <= UNREAD_BLOCKS &&
-        left <= sums->nblocks - sums->nblocks / 16)
-        (void)bly_filter_settle(f);
 /* A filter has only a pointer to its ways, since there may be millions of
  * filters, but only some dozens of different ways. They are entered here when
  * they are first used, and stay. A process needs no more than the kinds,
@@ -90,12 +109,6 @@ static struct {
 } known_ways[256];
 
 static bool same_ways(const bly_ways *a, const bly_ways *b)
-static bool has_unread_int(const bly_filter *f, uint64_t key)
-{
-    return bly_filter_unread(f) ? has_any_int(f, key)
-                                : f->extra->outside->read->has_int(f, key);
-}
-
 {
     return a->has == b->has && a->add == b->add && a->has_int == b->has_int &&
            a->add_int == b->add_int && a->remove == b->remove;
