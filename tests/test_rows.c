@@ -17,6 +17,7 @@
 #include "engine/peel.h"
 #include "engine/quotient_table.h"
 #include "engine/ribbon_table.h"
+#include "engine/slices.h"
 #include "engine/split_blocks.h"
 #include "engine/steps.h"
 #include "engine/walks.h"
