@@ -236,8 +236,9 @@ int ring_node_put(const struct node_args *args, const struct list *operands)
                                    : path,
                           &out);
         if (status == YES && !quiet)
-            report(stdout, args->json, node_file_fields, &out,
-                   "{file}: {bytes} in {blocks} blocks[, {copies} copies]\n");
+            report(
+                stdout, args->json, node_file_fields, &out,
+                "{file}: {bytes} in {blocks block/s}[, {copies cop/y/ies}]\n");
     }
     client_close(c);
     return status;
@@ -513,7 +514,7 @@ int ring_node_ls(const struct node_args *args, const struct list *operands)
             fail("what the ring has cannot be determined: %s", c->call.why);
     for (size_t i = 0; status == YES && i < l->n && !quiet; i++)
         report(stdout, args->json, node_file_fields, &l->files[i],
-               "{file}: {bytes} in {blocks} blocks\n");
+               "{file}: {bytes} in {blocks block/s}\n");
     if (status == YES && !l->n)
         status = NO;
     if (l) {
