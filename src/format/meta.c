@@ -423,7 +423,7 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
      * metadata. */
     const bly_shape none = { .nbytes = 0 };
     const bly_setting set = bly_setting_of(dst);
-    const bly_hasher was = dst->extra->hasher;
+    const bly_hasher hashed = dst->extra->hasher;
     bly_filter *next;
     bly_status st = bly_filter_shell(dst->kind, &none, &set, &next);
     if (st)
@@ -437,8 +437,8 @@ bly_status bly_meta_combine(bly_filter *dst, const bly_filter *src,
         st = bly_hash_adopt(dst, src);
     if (!st)
         st = op(dst, src);
-    if (st && dst->extra->hasher.id != was.id)
-        (void)bly_filter_rehash(dst, &was, 0, false);
+    if (st && dst->extra->hasher.id != hashed.id)
+        (void)bly_filter_rehash(dst, &hashed, 0, false);
     dst->written |= src->written || src->format;
     if (!st && next->extra->meta) {
         /* op() may have turned dst into another filter, which has a place for
