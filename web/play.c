@@ -20,16 +20,29 @@
 #include "workbench/ring_model.h"
 
 /* What the command would print on standard error becomes an exception. */
-#undef fail
-int fail(const char *format, ...)
+static void refuse_with(const char *format, va_list args)
 {
     char line[200];
+    vsnprintf(line, sizeof line, format, args);
+    js_refuse_line(line);
+}
+
+int(fail)(const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    refuse_with(format, args);
     va_end(args);
-    js_refuse_line(line);
     return TROUBLE;
+}
+
+bool(refuse)(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    refuse_with(format, args);
+    va_end(args);
+    return false;
 }
 
 /* -------------------------------------------------- a small array, by steps */
