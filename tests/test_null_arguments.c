@@ -22,6 +22,7 @@
 #include <bloomery/few.h>
 #include <bloomery/sorted.h>
 #include <bloomery/sketch.h>
+#include <bloomery/vectors.h>
 #include <bloomery/views.h>
 
 #include "host/foreign_host.h"
@@ -1395,6 +1396,74 @@ TRY(bly_sketch_load)
     GIVES_NULL(s, bly_sketch_load(NULL, 1, NULL, &s));
     REFUSED(bly_sketch_load("x", 1, NULL, NULL));
 }
+static bly_planes *new_planes(void)
+{
+    bly_planes *p;
+    assert_ok(bly_planes_new(&(bly_planes_spec){ .dims = 1 }, &p));
+    return p;
+}
+TRY(bly_planes_new)
+{
+    bly_planes *p;
+    (void)unused;
+    GIVES_NULL(p, bly_planes_new(NULL, &p));
+    REFUSED(bly_planes_new(&(bly_planes_spec){ .dims = 1 }, NULL));
+}
+static const float one_float = 1;
+static const bly_vectors one_vector = { .at = &one_float, .n = 1, .dims = 1 };
+static const bly_vectors no_vector = { .n = 1, .dims = 1 };
+TRY(bly_planes_sides)
+{
+    bly_planes *p = new_planes();
+    (void)unused;
+    REFUSED(bly_planes_sides(NULL, &one_vector, words, NULL));
+    REFUSED(bly_planes_sides(p, NULL, words, NULL));
+    REFUSED(bly_planes_sides(p, &no_vector, words, NULL));
+    REFUSED(bly_planes_sides(p, &one_vector, NULL, NULL));
+    bly_planes_free(p);
+}
+TRY(bly_planes_sides_sparse)
+{
+    bly_planes *p = new_planes();
+    (void)unused;
+    const bly_sparse v = { words, NULL, 1 }, no_places = { NULL, NULL, 1 };
+    REFUSED(bly_planes_sides_sparse(NULL, &v, words));
+    REFUSED(bly_planes_sides_sparse(p, NULL, words));
+    REFUSED(bly_planes_sides_sparse(p, &no_places, words));
+    REFUSED(bly_planes_sides_sparse(p, &v, NULL));
+    bly_planes_free(p);
+}
+static bly_status no_pairs(const bly_near_pair *pairs, size_t n, void *ctx)
+{
+    (void)pairs;
+    (void)n;
+    (void)ctx;
+    return BLY_OK;
+}
+static const bly_near_spec near_spec;
+TRY(bly_near_pairs)
+{
+    (void)unused;
+    REFUSED(bly_near_pairs(NULL, &near_spec, no_pairs, NULL, NULL));
+    REFUSED(bly_near_pairs(&no_vector, &near_spec, no_pairs, NULL, NULL));
+    REFUSED(bly_near_pairs(&one_vector, NULL, no_pairs, NULL, NULL));
+    REFUSED(bly_near_pairs(&one_vector, &near_spec, NULL, NULL, NULL));
+}
+TRY(bly_near_dedup)
+{
+    (void)unused;
+    REFUSED(bly_near_dedup(NULL, &near_spec, words, NULL, NULL));
+    REFUSED(bly_near_dedup(&one_vector, NULL, words, NULL, NULL));
+    REFUSED(bly_near_dedup(&one_vector, &near_spec, NULL, NULL, NULL));
+}
+TRY(bly_near_of)
+{
+    (void)unused;
+    REFUSED(bly_near_of(NULL, &one_vector, &near_spec, no_pairs, NULL, NULL));
+    REFUSED(bly_near_of(&one_vector, NULL, &near_spec, no_pairs, NULL, NULL));
+    REFUSED(bly_near_of(&one_vector, &one_vector, NULL, no_pairs, NULL, NULL));
+    REFUSED(bly_near_of(&one_vector, &one_vector, &near_spec, NULL, NULL, NULL));
+}
 TRY(bly_bands_choose)
 {
     (void)unused;
@@ -1820,7 +1889,8 @@ static void names_that_are_null(void **unused)
     X(stored_load) X(stored_open) X(stored_merge) X(stored_update) \
     X(family_named) X(sketch_spec_check) X(sketch_spec_fits) X(sketch_spec_read) X(sketch_new) \
     X(sketch_add) X(sketch_merge) X(sketch_compare) X(sketch_write) \
-    X(sketch_load) X(bands_choose) X(bands_balance) X(foreign_open) \
+    X(sketch_load) X(planes_new) X(planes_sides) X(planes_sides_sparse) X(near_pairs) X(near_dedup) X(near_of) \
+    X(bands_choose) X(bands_balance) X(foreign_open) \
     X(foreign_new) X(foreign_repack) X(foreign_has) X(foreign_where) \
     X(foreign_add) X(foreign_add_new) X(blocked_added) \
     X(foreign_write) X(foreign_save) X(foreign_edit) \

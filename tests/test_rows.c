@@ -15,6 +15,7 @@
 #include "engine/lines.h"
 #include "engine/murmur2.h"
 #include "engine/peel.h"
+#include "engine/planes.h"
 #include "engine/quotient_table.h"
 #include "engine/ribbon_table.h"
 #include "engine/slices.h"

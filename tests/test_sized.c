@@ -1,8 +1,8 @@
 /*
  * test_sized.c - structs of programs that were compiled for another version
  *
- * The functions of bloomery.h, sketch.h and foreign.h that take or give a
- * struct that may grow; those of parquet.h are in test_parquet.c.
+ * The functions of bloomery.h, sketch.h, vectors.h and foreign.h that take or
+ * give a struct that may grow; those of parquet.h are in test_parquet.c.
  */
 #define _GNU_SOURCE
 #include "tests/sized_laws.h"
@@ -11,6 +11,7 @@
 
 #include <bloomery/foreign.h>
 #include <bloomery/sketch.h>
+#include <bloomery/vectors.h>
 
 static bly_filter *f, *g; /* of three keys each, two of them in both */
 static byte_array bytes;  /* of f */
@@ -57,6 +58,24 @@ MAKES(bly_tdigest_restore, bly_tdigest, bly_tdigest_free,
       bly_tdigest_restore_sized(object, NULL, &out, size))
 MAKES(bly_sketch_new, bly_sketch, bly_sketch_free,
       bly_sketch_new_sized(object, &out, size))
+MAKES(bly_planes_new, bly_planes, bly_planes_free,
+      bly_planes_new_sized(object, &out, size))
+static const float one_float = 1;
+static const bly_vectors one_vector = { .at = &one_float, .n = 1, .dims = 1 };
+static uint64_t witness;
+static bly_status no_pairs(const bly_near_pair *pairs, size_t n, void *ctx)
+{
+    (void)pairs;
+    (void)n;
+    (void)ctx;
+    return BLY_OK;
+}
+CALLS(bly_near_pairs,
+      bly_near_pairs_sized(&one_vector, object, no_pairs, NULL, NULL, size))
+CALLS(bly_near_dedup,
+      bly_near_dedup_sized(&one_vector, object, &witness, NULL, NULL, size))
+CALLS(bly_near_of, bly_near_of_sized(&one_vector, &one_vector, object, no_pairs,
+                                     NULL, NULL, size))
 MAKES(bly_foreign_open, bly_foreign, bly_foreign_free,
       bly_foreign_open_sized(object, "\1\1\0\0\0\1\0\0\0\0\0\0\0\0", 14, &out,
                              size))
@@ -203,6 +222,14 @@ static bly_status change_no_sketch(bly_stored *s, void *ctx)
 CALLS(bly_stored_update, bly_stored_update_sized(stored_path, object, NULL,
                                                  change_no_sketch, NULL, size))
 
+static bly_status bly_planes_spec_of_call(void *object, size_t size)
+{
+    bly_planes *p;
+    assert_ok(bly_planes_new(&(bly_planes_spec){ .dims = 1 }, &p));
+    bly_planes_spec_of_sized(p, object, size);
+    bly_planes_free(p);
+    return BLY_OK;
+}
 static bly_status bly_tdigest_stat_call(void *object, size_t size)
 {
     bly_tdigest *t;
@@ -270,6 +297,8 @@ static const bly_topk_spec topk_spec = { .k = 4 };
 static const bly_tdigest_spec tdigest_spec = { .compression = 50 };
 static const bly_tdigest_stats tdigest_parts = { .compression = 50 };
 static const bly_sketch_spec sketch_spec = { .k = 16 };
+static const bly_planes_spec planes_spec = { .nbits = 128 };
+static const bly_near_spec near_spec = { .threshold = 0.8 };
 static const bly_foreign_spec foreign_spec = { .format = "guava", .items = 10 };
 
 #define TAKES(name, object)                           \
@@ -303,6 +332,10 @@ static const sized_row rows[] = {
     TAKES(bly_sketch_new, sketch_spec),
     TAKES(bly_sketch_spec_check, sketch_spec),
     TAKES(bly_sketch_spec_fits, sketch_spec),
+    TAKES(bly_planes_new, planes_spec),
+    TAKES(bly_near_pairs, near_spec),
+    TAKES(bly_near_dedup, near_spec),
+    TAKES(bly_near_of, near_spec),
     TAKES(bly_foreign_open, foreign_spec),
     TAKES(bly_foreign_new, foreign_spec),
     TAKES(bly_foreign_repack, foreign_spec),
@@ -326,6 +359,7 @@ static const sized_row rows[] = {
     GIVES(bly_topk_spec_of, bly_topk_spec),
     GIVES(bly_tdigest_stat, bly_tdigest_stats),
     GIVES(bly_shingle, bly_shingles),
+    GIVES(bly_planes_spec_of, bly_planes_spec),
     GIVES(bly_sketch_spec_read, bly_sketch_spec),
     GIVES(bly_foreign_stat, bly_foreign_stats),
     GIVES(bly_foreign_size, bly_foreign_sizes),

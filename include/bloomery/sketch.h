@@ -4,8 +4,8 @@
  *
  * Besides the filters of bloomery.h, the library has sketches. They find the
  * heaviest keys of a stream, count its distinct keys, and measure how alike
- * texts are. What bloomery.h says about failure, ownership, threads and cost
- * holds here too.
+ * texts are, or how close vectors. What bloomery.h says about failure,
+ * ownership, threads and cost holds here too.
  */
 #ifndef BLOOMERY_SKETCH_H
 #define BLOOMERY_SKETCH_H
@@ -542,6 +542,102 @@ double bly_simhash_angle(uint64_t a, uint64_t b);
 uint64_t bly_sample_bits(const void *bits, uint64_t nbits, uint64_t seed,
                          unsigned r);
 
+/* ----------------------------------------------------- sketches of vectors */
+
+/* On which side of each of nbits random planes through the origin does a vector
+ * lie? Two vectors at an angle theta are on different sides of a plane with
+ * probability theta / pi, whatever their lengths, so two sketches differ in
+ * nbits theta / pi bits on average. docs/vectors.md shows how far off that is;
+ * bloomery/vectors.h finds the neighbours among many vectors.
+ *
+ *     bly_planes *p;
+ *     uint64_t sides[2][4]; // 256 bits each
+ *     const bly_planes_spec spec = { .dims = 768, .nbits = 256 };
+ *     const bly_vectors two = { .at = embeddings, .n = 2, .dims = 768 };
+ *     if (bly_planes_new(&spec, &p) || bly_planes_sides(p, &two, sides[0], 0))
+ *         errx(2, "%s", bly_error());
+ *     bly_angle a = bly_angle_of(bly_sides_differ(sides[0], sides[1], 256),
+ *                                256);
+ *
+ * The directions of the planes are normally distributed in each coordinate, so
+ * that none is preferred. They follow from the seed alone: sketches are the
+ * same on every machine. A sketch does not depend on how many bits there are
+ * besides: the first 256 of 1024 are those of 256.
+ *
+ * Threads. Any number of threads may use the same planes at once. */
+
+/* Vectors in memory of the caller, one after another. */
+typedef struct bly_vectors { /* final */
+    const void *at;          /* float, or double */
+    size_t n;
+    size_t dims;   /* coordinates of each */
+    size_t stride; /* bytes from one vector to the next, a multiple of a
+                      coordinate's; 0: nothing between them */
+    bool doubles;  /* coordinates are double */
+} bly_vectors;
+
+/* A vector of which only some coordinates are there; the others are 0. Without
+ * values it is the set of these places: 1 each. Values are divided by the
+ * largest; those that are more than 10^30 times smaller count as 0. */
+typedef struct bly_sparse { /* final */
+    const uint64_t *places; /* different ones; any numbers, hashes too */
+    const double *values;   /* NULL: 1 each */
+    size_t n;
+} bly_sparse;
+
+/* Zero in any field means the default. */
+typedef struct bly_planes_spec {
+    uint64_t dims;     /* coordinates of dense vectors, to 65,536; 0: sparse
+                          vectors alone */
+    uint32_t nbits;    /* 64 to 4096, a multiple of 64; 0: 256 */
+    uint32_t reserved; /* zero */
+    uint64_t seed;
+    const bly_mem *mem; /* as in bly_spec */
+} bly_planes_spec;
+
+#define BLY_PLANES_MOST_DIMS 65536
+#define BLY_PLANES_MOST_BITS 4096
+
+typedef struct bly_planes bly_planes;
+
+/* Make planes, which belong to the caller until bly_planes_free(). They take 4
+ * bytes per coordinate and bit: 0.8 MB for 768 coordinates and 256 bits. */
+static inline bly_status bly_planes_new(const bly_planes_spec *spec,
+                                        bly_planes **out);
+
+/* Release p. NULL is allowed. */
+void bly_planes_free(bly_planes *p);
+
+/* The spec that p was made from, with the defaults filled in and mem NULL. */
+static inline void bly_planes_spec_of(const bly_planes *p,
+                                      bly_planes_spec *out);
+
+/* Sketch vectors: nbits / 64 words for each. A vector that lies in a plane
+ * counts as being on its positive side. BLY_EINVAL for other dimensions than
+ * those of p, and for a vector that has no direction: one of zeros alone, or
+ * with a coordinate that is infinite or not a number. It stops there; *ndone,
+ * unless NULL, becomes the number of vectors whose sketches are complete. */
+bly_status bly_planes_sides(const bly_planes *p, const bly_vectors *vectors,
+                            uint64_t *sides, size_t *ndone) BLY_MUST_CHECK;
+
+/* The same for one sparse vector. A dense vector has the same sketch if its
+ * places are listed in ascending order and its numbers are floats. */
+bly_status bly_planes_sides_sparse(const bly_planes *p,
+                                   const bly_sparse *vector,
+                                   uint64_t *sides) BLY_MUST_CHECK;
+
+/* In how many bits two sketches differ. */
+unsigned bly_sides_differ(const uint64_t *a, const uint64_t *b, unsigned nbits);
+
+/* An estimate of the angle, in radians, and of its cosine, with their standard
+ * deviations: pi sqrt(q (1 - q) / nbits) for the angle, where q = theta / pi.
+ * All four are NAN if nbits is 0 or fewer than differ. */
+typedef struct bly_angle { /* final */
+    double angle, sd;
+    double cosine, cosine_sd;
+} bly_angle;
+bly_angle bly_angle_of(unsigned differ, unsigned nbits);
+
 /* ------------------------------------------------------ sketches in files */
 
 /* Sketches are saved as .bly files, like filters, and can be read on every
@@ -669,6 +765,10 @@ BLY_SIZED(bly_status, bly_sketch_spec_read, bly_sketch_spec,
           (bytes, nbytes, out));
 BLY_SIZED(bly_status, bly_sketch_new, bly_sketch_spec,
           (const bly_sketch_spec *spec, bly_sketch **out), (spec, out));
+BLY_SIZED(bly_status, bly_planes_new, bly_planes_spec,
+          (const bly_planes_spec *spec, bly_planes **out), (spec, out));
+BLY_SIZED(void, bly_planes_spec_of, bly_planes_spec,
+          (const bly_planes *const p, bly_planes_spec *out), (p, out));
 BLY_SIZED(bly_status, bly_stored_load, bly_access,
           (const void *bytes, size_t nbytes, const bly_access *how,
            bly_stored *out),

@@ -10,10 +10,9 @@ static const struct {
     const char *name;
     uint32_t bit;
 } cpu_names[] = {
-    { "popcnt", BLY_CPU_POPCNT },
-    { "avx2", BLY_CPU_AVX2 },
-    { "avx512", BLY_CPU_AVX512 },
-    { "neon", BLY_CPU_NEON },
+    { "popcnt", BLY_CPU_POPCNT }, { "avx2", BLY_CPU_AVX2 },
+    { "avx512", BLY_CPU_AVX512 }, { "neon", BLY_CPU_NEON },
+    { "fma", BLY_CPU_FMA },
 };
 
 static uint32_t cpu_detect(void)
@@ -30,6 +29,8 @@ static uint32_t cpu_detect(void)
         __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         have |= BLY_CPU_AVX512;
+    if (__builtin_cpu_supports("fma"))
+        have |= BLY_CPU_FMA;
 #elif BLY_ARM64
     have |= BLY_CPU_NEON; /* part of the architecture */
 #endif

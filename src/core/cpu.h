@@ -29,6 +29,7 @@
 #define BLY_CPU_AVX2 0x2u
 #define BLY_CPU_AVX512 0x4u /* F, BW, DQ and VL together */
 #define BLY_CPU_NEON 0x8u
+#define BLY_CPU_FMA 0x10u /* a multiplication and an addition, rounded once */
 
 /* The features of this processor. In the environment of a library built with
  * BLY_TESTING, BLY_CPU=portable turns all off and BLY_CPU=avx2,popcnt leaves

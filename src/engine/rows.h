@@ -38,7 +38,8 @@
     X(count, "counting bits") \
     X(likeness, "likeness")   \
     X(walks, "symbols")       \
-    X(slices, "documents")
+    X(slices, "documents")    \
+    X(planes, "vectors")
 
 #define BLY_ROW_HEAD  \
     const char *name; \

@@ -33,6 +33,15 @@ struct bly_sketch {
 bly_status bly_sketch_make(const bly_sketch_spec *spec, unsigned bits,
                            bly_sketch **out);
 
+/* Can these be vectors of so many coordinates? */
+bly_status bly_vectors_check(const bly_vectors *v, size_t dims);
+
+/* As bly_planes_sides() for vectors `from` to `to` - 1, which errors name by
+ * these numbers, after the check above. *ndone counts from `from` on. */
+bly_status bly_planes_part(const bly_planes *p, const bly_vectors *vectors,
+                           size_t from, size_t to, uint64_t *sides,
+                           size_t *ndone);
+
 /* The components of a sketch that has any, as many bits of each as are known.
  */
 void bly_sketch_known(const bly_sketch *s, uint32_t *out);
