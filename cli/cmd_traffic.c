@@ -112,11 +112,12 @@ static const struct opt traffic_block_options[] = {
       "of packets from others that the list may stop; 0.1% if not given" },
     { "items", 'n', OPT_POSITIVE, &traffic_args.block.items, "N",
       "prefixes that there is to be room for; those of the lists if not "
+      "given; with --xdp, entries that expire or are added, 65536 if not "
       "given" },
     { "ttl", 0, OPT_BETWEEN(POSITIVE, 1, UINT32_MAX), &traffic_args.block.ttl,
       "SECONDS",
-      "entries expire, after this time at the earliest and twice this time at "
-      "the latest" },
+      "entries expire after this time; in a file, after twice this time at the "
+      "latest" },
     FLAG("skip-bad", 0, traffic_args.block.skip_bad,
          "leave out lines of lists that cannot be read"),
     { "exact", 0, OPT_TEXT, &traffic_args.block.exact, "FILE",
@@ -128,8 +129,15 @@ static const struct opt traffic_block_options[] = {
     { "xdp", 0, OPT_TEXT, &traffic_args.block.xdp, "NAME",
       "drop what is listed at this interface, in the kernel; a list that is "
       "there already is replaced between two packets" },
+    { "add", 0, OPT_TEXT, &traffic_args.block.add, "NAME",
+      "add addresses, prefixes or lists to what is listed at this interface, "
+      "for the time of --ttl or until they are released" },
+    { "release", 0, OPT_TEXT, &traffic_args.block.release, "NAME",
+      "no longer list these there" },
+    FLAG("only", 0, traffic_args.block.only,
+         "drop everything that is not listed, and that --allow does not name"),
     FLAG("empty", 0, traffic_args.block.empty,
-         "attach a list that stops nobody"),
+         "attach a list that stops nobody; with --only, one that stops all"),
     { "detach", 0, OPT_TEXT, &traffic_args.block.detach, "NAME",
       "no longer drop anything there" },
     { "status", 0, OPT_TEXT, &traffic_args.block.status, "NAME",
@@ -314,12 +322,15 @@ static const struct verb traffic_verbs[] = {
           "ranges: plain lists, ipset save, nft list ruleset; --into adds to "
           "it. block LIST.bly CAPTURE says what it would have stopped: status "
           "0 if anything, 1 if nothing. With --exact it says whom by mistake. "
-          "block --xdp INTERFACE LIST.bly drops packets from listed sources in "
+          "block --xdp INTERFACE LIST... drops packets from listed sources in "
           "the kernel, until --detach; to run it again with another list "
-          "exchanges the two between one packet and the next.",
+          "exchanges the two between one packet and the next. --add and "
+          "--release change single entries meanwhile. Entries expire after "
+          "the time of their line (timeout 300) or of --ttl.",
       .options = traffic_block_options,
       .reports = REPORTS({ "-o or --into", block_made_fields, ONE },
                          { "LIST CAPTURE", block_sum_fields, ONE },
+                         { "--add or --release", block_changed_fields, ONE },
                          { "--status", block_state_fields, ONE }),
       .run = run_traffic_block },
     { .name = "scan",
@@ -399,6 +410,8 @@ static const struct example traffic_examples[] = {
       "what it would have stopped, and whom by mistake" },
     { "bloomery traffic block --xdp eth0 bad.bly",
       "drop what is listed, in the kernel" },
+    { "bloomery traffic block --add eth0 192.0.2.7 --ttl 600",
+      "for ten minutes also this one" },
     { 0 },
 };
 

@@ -191,7 +191,7 @@ def test_wrong_uses(trouble, ok, bly, tmp_path):
     ok("traffic", "block", "-o", "l.bly", "l")
     ok("build", "-o", "other.bly", "l")
     trouble("traffic", "block", "other.bly", path, says="not a list of prefixes")
-    trouble("traffic", "block", "--into", "other.bly", "l", says="no list")
+    trouble("traffic", "block", "--into", "other.bly", "l", says="not a list")
     trouble("traffic", "block", "l.bly", says="CAPTURE")
     trouble("traffic", "block", "-o", "x.bly", says="no lists")
     trouble("traffic", "block", "-o", "x.bly", "--into", "l.bly", "l",

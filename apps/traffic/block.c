@@ -21,6 +21,11 @@
 
 /* ------------------------------------------------------------------ making */
 
+double block_fpr(const struct traffic_args *args)
+{
+    return args->block.fpr > 0 ? args->block.fpr : DEFAULT_FPR;
+}
+
 struct block_lists {
     struct prefix_set set;
     struct prefix_counts counts;
@@ -78,8 +83,7 @@ static int block_new(const struct traffic_args *args, const struct list *lists)
 {
     struct block_lists l = { 0 };
     struct block_file b = { 0 };
-    struct block_plan plan = { .fpr = args->block.fpr > 0 ? args->block.fpr
-                                                          : DEFAULT_FPR,
+    struct block_plan plan = { .fpr = block_fpr(args),
                                .items = args->block.items,
                                .ttl = args->block.ttl,
                                .seed = args->seed };
@@ -168,27 +172,35 @@ static int block_into(const struct traffic_args *args, const struct list *lists)
 
 int traffic_block(const struct traffic_args *args, const struct list *operands)
 {
+    const struct block_args *const b = &args->block;
     const bool kernel =
-        args->block.xdp || args->block.detach || args->block.status;
-    const int n = (args->output != NULL) + (args->block.into != NULL) +
-                  (args->block.xdp != NULL) + (args->block.detach != NULL) +
-                  (args->block.status != NULL);
+        b->xdp || b->detach || b->status || b->add || b->release;
+    const int n = (args->output != NULL) + (b->into != NULL) +
+                  (b->xdp != NULL) + (b->detach != NULL) + (b->status != NULL) +
+                  (b->add != NULL) + (b->release != NULL);
     if (n > 1)
-        return fail("-o, --into, --xdp, --detach and --status exclude each "
-                    "other");
-    if ((args->block.ttl || args->block.items || args->block.fpr > 0 ||
-         args->seed) &&
-        !args->output)
-        return fail("--ttl, --items, --fpr and --seed belong to a new list; "
-                    "use them with -o FILE");
-    if (args->block.skip_bad && n && kernel && !args->block.allow)
+        return fail("-o, --into, --xdp, --add, --release, --detach and "
+                    "--status exclude each other");
+    if (args->seed && !args->output)
+        return fail("--seed belongs to a new list; use it with -o FILE");
+    if ((b->items || b->fpr > 0) && !args->output && !b->xdp)
+        return fail("--items and --fpr belong to a new list; use them with -o "
+                    "FILE, or with --xdp");
+    if (b->ttl && !args->output && !b->xdp && !b->add)
+        return fail("--ttl is for entries that are added; use it with -o FILE, "
+                    "--xdp or --add");
+    if (b->skip_bad && n && (b->detach || b->status))
         return fail("--skip-bad is about lists that are read");
-    if ((args->block.exact || args->block.kernel) && n)
+    if ((b->exact || b->kernel) && n)
         return fail("--exact and --kernel are for a capture; usage: bloomery "
                     "traffic block LIST.bly CAPTURE");
-    if (args->block.allow && (args->output || args->block.into ||
-                              args->block.detach || args->block.status))
+    if (b->allow && n && !b->xdp)
         return fail("--allow goes with a capture, or with --xdp");
+    if (b->only && n && !b->xdp)
+        return fail("--only goes with a capture, or with --xdp");
+    if (b->only && b->exact)
+        return fail("--exact tells who is stopped by mistake, and --only stops "
+                    "nobody by mistake; leave out one of them");
     if (args->output || args->block.into) {
         if (!operands->n)
             return fail("no lists are given; usage: bloomery traffic block %s "

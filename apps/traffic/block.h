@@ -11,8 +11,11 @@
 /* What LIST.bly would have stopped in CAPTURE. */
 int block_check(const struct traffic_args *args, const struct list *operands);
 
-/* --xdp, --detach, --status. */
+/* --xdp, --add, --release, --detach, --status. */
 int block_kernel(const struct traffic_args *args, const struct list *operands);
+
+/* The rate of -p. */
+double block_fpr(const struct traffic_args *args);
 
 /* The file of --allow or --exact, sorted; false, with the reason printed. NULL
  * is an empty set. */

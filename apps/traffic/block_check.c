@@ -110,23 +110,42 @@ static void rules_begin(struct check_run *r)
     r->sum.rules = r->rules;
 }
 
+static void rule_count(struct check_run *r, const struct packet *p, int bits,
+                       uint64_t bytes)
+{
+    struct block_rule *const rule = rule_of(r, p->version, (unsigned)bits);
+    rule->packets++;
+    rule->bytes += bytes;
+}
+
+/* What IPv6 cannot do without: the kernel's program lets it pass, too. */
+static bool is_discovery(const struct packet *p)
+{
+    return p->version == 6 && p->nip >= 41 && p->ip[6] == 58 &&
+           p->ip[7] == 255 && p->ip[40] >= 133 && p->ip[40] <= 137;
+}
+
 /* Is a packet with an address stopped? */
 static bool packet_check(struct check_run *r, const struct packet *p,
                          uint64_t bytes)
 {
+    const bool only = r->args->block.only;
     const int bits = block_match(&r->list, p->version, p->source);
     const bool listed = r->args->block.exact &&
                         prefix_set_match(&r->exact, p->version, p->source);
     r->missed += listed && bits < 0;
-    if (bits < 0)
+    if ((bits >= 0) == only) {
+        if (only)
+            rule_count(r, p, bits, bytes);
         return false;
-    if (prefix_set_match(&r->allow, p->version, p->source)) {
+    }
+    if (prefix_set_match(&r->allow, p->version, p->source) ||
+        (only && is_discovery(p))) {
         r->sum.allowed++;
         return false;
     }
-    struct block_rule *const rule = rule_of(r, p->version, (unsigned)bits);
-    rule->packets++;
-    rule->bytes += bytes;
+    if (!only)
+        rule_count(r, p, bits, bytes);
     r->sum.stopped++;
     r->sum.stopped_bytes += bytes;
     if (r->args->block.exact && !listed) {
@@ -177,8 +196,9 @@ static int capture_check(struct check_run *r, const char *name, bool *begun)
     int64_t first = 0, newest = 0;
     if (!capture_open(name, false, &c))
         return TROUBLE;
-    bool ok = !r->args->block.kernel ||
-              xdp_trial_begin(&r->trial, &r->list, &r->allow);
+    bool ok =
+        !r->args->block.kernel ||
+        xdp_trial_begin(&r->trial, &r->list, &r->allow, r->args->block.only);
     *begun = ok;
     while (ok && (got = capture_next(&c, &f)) == CAPTURED) {
         if (!r->sum.totals.packets)

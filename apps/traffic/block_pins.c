@@ -39,7 +39,11 @@ static void folder_name(struct pins *p, const char *folder)
 {
     snprintf(p->folder, sizeof p->folder, "%s/%.255s", p->base, folder);
     snprintf(p->link, sizeof p->link, "%s/link", p->folder);
-    snprintf(p->counters, sizeof p->counters, "%s/counters", p->folder);
+    static const char *const names[] = { "list", "blocks", "allow4",  "allow6",
+                                         "live", "hits",   "counters" };
+    _Static_assert(sizeof names / sizeof names[0] == XDP_NMAPS, "all of them");
+    for (unsigned i = 0; i < XDP_NMAPS; i++)
+        snprintf(p->map[i], sizeof p->map[i], "%s/%s", p->folder, names[i]);
 }
 
 /* What the folder of a new list is called. The file system has no names with
@@ -145,9 +149,30 @@ bool pins_make(const struct pins *p)
 void pins_remove(const struct pins *p)
 {
     unlink(p->link);
-    unlink(p->counters);
+    for (unsigned i = 0; i < XDP_NMAPS; i++)
+        unlink(p->map[i]);
     rmdir(p->folder);
     rmdir(p->base);
+}
+
+void pins_maps(const struct pins *p, int at[XDP_NMAPS])
+{
+    for (unsigned i = 0; i < XDP_NMAPS; i++)
+        at[i] = bpf_pinned(p->map[i]);
+}
+
+bool pins_maps_set(const struct pins *p, const int at[XDP_NMAPS])
+{
+    for (unsigned i = 0; i < XDP_NMAPS; i++)
+        if (bpf_pin(at[i], p->map[i]) < 0 && errno != EEXIST)
+            return false;
+    return true;
+}
+
+void pins_maps_hide(const struct pins *p)
+{
+    for (unsigned i = 0; i <= XDP_ALLOW6; i++)
+        unlink(p->map[i]);
 }
 
 int pins_lock(const char *base)

@@ -65,6 +65,20 @@ int bpf_map_get(int map, const void *key, void *value)
     return bpf(BPF_MAP_LOOKUP_ELEM, &a);
 }
 
+int bpf_map_look(int map, uint32_t *value)
+{
+    struct bpf_map_info info;
+    memset(&info, 0, sizeof info);
+    ATTR(a);
+    a.info.bpf_fd = (uint32_t)map;
+    a.info.info_len = sizeof info;
+    a.info.info = place(&info);
+    if (bpf(BPF_OBJ_GET_INFO_BY_FD, &a) < 0)
+        return -1;
+    *value = info.value_size;
+    return 0;
+}
+
 int bpf_map_freeze(int map)
 {
     ATTR(a);

@@ -16,6 +16,7 @@ struct bpf_map_spec {
 int bpf_map_new(const struct bpf_map_spec *spec);
 int bpf_map_set(int map, const void *key, const void *value);
 int bpf_map_get(int map, const void *key, void *value);
+int bpf_map_look(int map, uint32_t *value); /* bytes of a value */
 int bpf_map_freeze(int map); /* no program of the system changes it again */
 
 /* Load a program for XDP. `why`, of nwhy bytes, gets what the kernel says of

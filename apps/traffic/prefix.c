@@ -69,11 +69,20 @@ bool prefix_set_take(void *set, const struct prefix *p)
     return true;
 }
 
+/* Without a time is longer than any. */
+static int prefix_order_long(const void *a, const void *b)
+{
+    const struct prefix *const x = a, *const y = b;
+    const int order = prefix_order(a, b);
+    const uint32_t one = x->seconds - 1, two = y->seconds - 1;
+    return order ? order : one > two ? -1 : one < two;
+}
+
 void prefix_set_sort(struct prefix_set *s)
 {
     size_t n = 0;
     if (s->n)
-        qsort(s->at, s->n, sizeof *s->at, prefix_order);
+        qsort(s->at, s->n, sizeof *s->at, prefix_order_long);
     for (size_t i = 0; i < s->n; i++)
         if (!n || prefix_order(&s->at[n - 1], &s->at[i]) != 0)
             s->at[n++] = s->at[i];

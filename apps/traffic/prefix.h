@@ -8,9 +8,10 @@
  *     ipset     add NAME 192.0.2.7 timeout 300        (ipset save)
  *     nftables  elements = { 192.0.2.7, 198.51.100.0/24 }   (nft list ruleset)
  *
- * A range becomes the prefixes that it consists of. A line that asks for more
- * than an address (a port, an exception, a verdict) or that is none of these is
- * bad.
+ * A range becomes the prefixes that it consists of. All three may say how long
+ * an entry stays: "timeout 300", "timeout 1h30m", and of what nft lists the
+ * rest that it has, "expires 59m2s". A line that asks for more than an address
+ * and a time (a port, an exception, a verdict) or that is none of these is bad.
  */
 #ifndef BLY_TRAFFIC_PREFIX_H
 #define BLY_TRAFFIC_PREFIX_H
@@ -24,7 +25,9 @@
 struct prefix {
     uint8_t version, bits; /* 4 or 6; 0 to 32 or 128 */
     unsigned char at[16];
+    uint32_t seconds; /* a list's time for it; 0: it says none */
 };
+#define PREFIX_EVER UINT32_MAX /* seconds: "timeout 0", it stays */
 
 /* "192.0.2.0/24"; an address has all bits. */
 #define PREFIX_TEXT 64
@@ -52,6 +55,7 @@ struct prefix_reader {
     prefix_take *take;
     void *ctx;
     uint64_t entries; /* prefixes that were taken */
+    uint32_t seconds; /* of the entry that is read */
     bool nft;         /* inside of a table of nftables */
     bool elements;    /* inside of its braces */
     bool stopped;
@@ -84,7 +88,8 @@ struct prefix_set {
 /* A prefix_take; false: no memory, which is said. */
 bool prefix_set_take(void *set, const struct prefix *p);
 
-/* Sort, and keep each once. Before anything is asked. */
+/* Sort, and keep each once, with the longest of its times. Before anything is
+ * asked. */
 void prefix_set_sort(struct prefix_set *s);
 /* The longest prefix of an address that is in the set; NULL: none. */
 const struct prefix *prefix_set_match(const struct prefix_set *s,

@@ -26,8 +26,10 @@ static unsigned address_read(const char *text, unsigned char out[16])
 
 static bool prefix_give(struct prefix_reader *r, const struct prefix *p)
 {
+    struct prefix timed = *p;
+    timed.seconds = r->seconds;
     r->entries++;
-    if (!r->take(r->ctx, p))
+    if (!r->take(r->ctx, &timed))
         r->stopped = true;
     return true;
 }
@@ -138,6 +140,66 @@ static bool entry_read(struct prefix_reader *r, struct words w,
     return prefix_give(r, &p);
 }
 
+/* -------------------------------------------------------------------- times */
+
+/* "300", "1d2h3m4s", with parts of a second left out: 1 at least, and 0 stays
+ * for ever. */
+static bool seconds_read(struct words w, uint32_t *out)
+{
+    static const struct {
+        char unit;
+        uint32_t seconds;
+    } units[] = { { 'd', 86400 }, { 'h', 3600 }, { 'm', 60 }, { 's', 1 } };
+    uint64_t sum = 0;
+    size_t i = 0;
+    if (!w.n)
+        return false;
+    while (i < w.n) {
+        uint64_t n = 0;
+        const size_t digits = i;
+        for (; i < w.n && w.at[i] >= '0' && w.at[i] <= '9'; i++)
+            if ((n = n * 10 + (uint64_t)(w.at[i] - '0')) > UINT32_MAX)
+                return false;
+        if (i == digits)
+            return false;
+        if (i == w.n && !digits) { /* a bare number */
+            sum = n;
+            break;
+        }
+        if (i + 2 == w.n && w.at[i] == 'm' && w.at[i + 1] == 's') {
+            sum += digits == 0 && n;
+            break;
+        }
+        size_t u = 0;
+        while (u < 4 && (i == w.n || units[u].unit != w.at[i]))
+            u++;
+        if (u == 4)
+            return false;
+        sum += n * units[u].seconds;
+        i++;
+    }
+    *out = sum ? (uint32_t)(sum < PREFIX_EVER ? sum : PREFIX_EVER - 1)
+               : PREFIX_EVER;
+    return true;
+}
+
+/* What stands behind an entry: a time, or what is passed over. */
+static bool times_read(struct prefix_reader *r, struct words rest,
+                       const char **why)
+{
+    struct words word, value;
+    r->seconds = 0;
+    while (words_next(&rest, &word)) {
+        if (!words_are(word, "timeout") && !words_are(word, "expires"))
+            continue;
+        if (!words_next(&rest, &value) || !seconds_read(value, &r->seconds)) {
+            *why = "a time is a number of seconds, or as 1d2h3m4s";
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- nftables */
 
 /* Where a character of n comes first outside of quotes; n: nowhere. */
@@ -160,12 +222,13 @@ static bool element_read(struct prefix_reader *r, struct words w,
     struct words entry, next;
     if (!words_next(&w, &entry))
         return true;
+    const struct words times = w;
     if (words_next(&w, &next) &&
         (words_are(next, ".") || words_are(next, ":"))) {
         *why = "asks for more than an address";
         return false;
     }
-    return entry_read(r, entry, why);
+    return times_read(r, times, why) && entry_read(r, entry, why);
 }
 
 /* What stands inside of braces, as far as this line has it. */
@@ -226,12 +289,13 @@ static bool ipset_line(struct prefix_reader *r, struct words rest,
     *why = "add, but not what";
     if (!words_next(&rest, &name) || !words_next(&rest, &entry))
         return false;
+    const struct words times = rest;
     while (words_next(&rest, &option))
         if (words_are(option, "nomatch")) {
             *why = "an exception; put it into a file of its own, for --allow";
             return false;
         }
-    return entry_read(r, entry, why);
+    return times_read(r, times, why) && entry_read(r, entry, why);
 }
 
 static bool is_any(struct words w, const char *const *list, size_t n)
@@ -267,7 +331,7 @@ bool prefix_line(struct prefix_reader *r, const char *line, size_t n,
             return element_line(r, after, why);
         return ipset_line(r, rest, why);
     }
-    return entry_read(r, first, why);
+    return times_read(r, rest, why) && entry_read(r, first, why);
 }
 
 /* ------------------------------------------------------------------- files */

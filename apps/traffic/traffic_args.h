@@ -35,10 +35,10 @@ struct traffic_args {
     } count;
     struct block_args {
         const char *into, *exact, *allow, *key_file;
-        const char *xdp, *detach, *status, *pins;
+        const char *xdp, *detach, *status, *pins, *add, *release;
         uint64_t items, ttl;
         double fpr;
-        bool skip_bad, kernel, empty;
+        bool skip_bad, kernel, empty, only;
     } block;
     struct scan_args {
         const char *rules, *strings;
@@ -138,12 +138,22 @@ struct block_state {
     const char *interface, *mode;
     uint64_t passed, passed_bytes, allowed, allowed_bytes, other, other_bytes;
     uint64_t stopped, stopped_bytes;
+    bool only; /* rules are of what passes */
+    uint64_t entries, timed, released, room, no_room;
     const struct block_rule *rules;
     size_t nrules;
 };
 
+/* What --add and --release did. */
+struct block_changed {
+    const char *interface;
+    uint64_t added, renewed, released, missing, no_room, room;
+    bool longer; /* lengths are new: the program does not ask for them yet */
+};
+
 extern const struct field block_made_fields[], block_sum_fields[];
-extern const struct field block_state_fields[];
+extern const struct field block_state_fields[], block_changed_fields[];
+
 /* scan: a match, and what there was in all. */
 struct scan_row {
     const char *file, *flow;

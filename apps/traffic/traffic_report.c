@@ -147,8 +147,30 @@ const struct field block_state_fields[] = {
     FIELD(struct block_state, passed_bytes, BYTES, "their bytes"),
     FIELD(struct block_state, other, NONE, "packets that are not IP, and pass"),
     FIELD(struct block_state, other_bytes, BYTES, "their bytes"),
+    FIELD(struct block_state, only, NONE,
+          "--only: what is not listed is stopped"),
+    FIELD(struct block_state, entries, NONE,
+          "entries that --add, times or guard have brought"),
+    FIELD(struct block_state, timed, NONE, "of them, those that expire"),
+    FIELD(struct block_state, released, NONE,
+          "entries of the list that are released"),
+    FIELD(struct block_state, room, NONE, "entries that there is room for"),
+    FIELD(struct block_state, no_room, NONE, "entries that found no room"),
     LIST(struct block_state, "rules", rules, nrules, AT, block_rule_fields,
-         "what each length has stopped, longest first"),
+         "what each length has stopped, longest first; with --only, what it "
+         "let pass"),
+    { 0 },
+};
+
+const struct field block_changed_fields[] = {
+    FIELD(struct block_changed, interface, NONE, "where the list is"),
+    FIELD(struct block_changed, added, NONE, "entries that are new"),
+    FIELD(struct block_changed, renewed, NONE,
+          "that were there, and have the time that was given now"),
+    FIELD(struct block_changed, released, NONE, "that are no longer listed"),
+    FIELD(struct block_changed, missing, NONE, "that were not listed"),
+    FIELD(struct block_changed, no_room, NONE, "that found no room"),
+    FIELD(struct block_changed, room, NONE, "entries that there is room for"),
     { 0 },
 };
 

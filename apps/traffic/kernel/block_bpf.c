@@ -8,7 +8,8 @@
  *
  * The source address is asked for with each length that occurs, longest first.
  * A hit is looked up in the trie of those who are allowed, which is exact, and
- * dropped if it is not there. Whatever cannot be read passes.
+ * dropped if it is not there. Whatever cannot be read passes. With `only` it is
+ * the other way round: hits pass, and all others are looked up and dropped.
  */
 #include <bloomery/inline.h>
 
@@ -24,6 +25,7 @@ struct xdp_packet {
 };
 
 static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static uint64_t (*const jiffies)(void) = (void *)118;
 
 /* An instruction of its own, so that the compiler does not make one number from
  * another. */
@@ -93,38 +95,93 @@ ALWAYS int maybe(const struct xdp_list *list, uint64_t hash)
     return all != 0;
 }
 
-ALWAYS int listed_four(const struct xdp_list *list, uint32_t address)
+/* Has this tick come? */
+ALWAYS int over(const struct xdp_list *list, uint32_t end)
+{
+    return (int32_t)(end - (uint32_t)(jiffies() >> (list->shift & 15))) <= 0;
+}
+
+enum { NOTHING, LISTED, RELEASED };
+
+/* What a line says of a print. */
+ALWAYS int line_says(const struct xdp_list *list, const struct xdp_line *line,
+                     uint32_t number, uint32_t print, uint64_t bytes)
+{
+    uint32_t place = number * 8;
+    uint32_t end = 0;
+    /* The places are compared one by one, and what is next is the same for
+     * each: the kernel follows every branch, and this keeps them few. */
+    if (line->print[0] == print)
+        end = line->ends[0];
+    else if (line->print[1] == print)
+        place += 1, end = line->ends[1];
+    else if (line->print[2] == print)
+        place += 2, end = line->ends[2];
+    else if (line->print[3] == print)
+        place += 3, end = line->ends[3];
+    else if (line->print[4] == print)
+        place += 4, end = line->ends[4];
+    else if (line->print[5] == print)
+        place += 5, end = line->ends[5];
+    else if (line->print[6] == print)
+        place += 6, end = line->ends[6];
+    else
+        return NOTHING;
+    if (end == XDP_RELEASED)
+        return RELEASED;
+    if (end != XDP_NEVER && over(list, end))
+        return NOTHING;
+    struct xdp_hits *const hits = map_lookup(THE_MAP(XDP_HITS), &place);
+    if (hits) {
+        hits->packets++;
+        hits->bytes += (uint32_t)bytes;
+    }
+    return LISTED;
+}
+
+ALWAYS int live(const struct xdp_list *list, uint64_t hash, uint64_t bytes)
+{
+    const uint32_t print = XDP_PRINT(hash);
+    uint32_t number = (uint32_t)hash & (list->nlines - 1);
+    const struct xdp_line *line = map_lookup(THE_MAP(XDP_LIVE), &number);
+    if (!line)
+        return NOTHING;
+    const int says = line_says(list, line, number, print, bytes);
+    if (says != NOTHING || !line->more)
+        return says;
+    number = (number ^ XDP_OTHER_LINE(print)) & (list->nlines - 1);
+    line = map_lookup(THE_MAP(XDP_LIVE), &number);
+    return line ? line_says(list, line, number, print, bytes) : NOTHING;
+}
+
+ALWAYS int base_over(const struct xdp_list *list)
+{
+    return list->base_ends && over(list, list->base_ends);
+}
+
+ALWAYS int listed_four(const struct xdp_list *list, uint32_t address,
+                       uint64_t bytes)
 {
     for (unsigned i = 0; i < 33; i++) {
         if (i >= list->nfour)
             break;
         const unsigned bits = list->four[i] & 63;
         const uint64_t kept = ~UINT64_C(0) << (32 - bits & 63);
-        const uint64_t key = (uint64_t)bits << 32 | (address & (uint32_t)kept);
-        if (maybe(list, bly_int_hash_turned(key, list->turned)))
+        const uint32_t first = address & (uint32_t)kept;
+        if (list->four_in[i] & XDP_IN_LIVE) {
+            const int says =
+                live(list, xdp_hash_four(&list->live, first, bits), bytes);
+            if (says == LISTED)
+                return (int)bits;
+            if (says == RELEASED)
+                continue;
+        }
+        if (list->four_in[i] & XDP_IN_BASE &&
+            maybe(list, xdp_hash_four(&list->base, first, bits)) &&
+            !base_over(list))
             return (int)bits;
     }
     return -1;
-}
-
-ALWAYS uint64_t folded(uint64_t a, uint64_t b)
-{
-    return a * b ^ bly_mulhi(a, b);
-}
-
-/* XXH3 of seventeen bytes: the address and the number of bits. first and last
- * are the halves of the address, least significant byte first. */
-ALWAYS uint64_t hash_six(const struct xdp_list *list, uint64_t first,
-                         uint64_t last, unsigned bits)
-{
-    const uint64_t later = first >> 8 | last << 56;
-    const uint64_t end = last >> 8 | (uint64_t)bits << 56;
-    uint64_t h = UINT64_C(17) * UINT64_C(0x9e3779b185ebca87);
-    h += folded(first ^ list->mixed[0], last ^ list->mixed[1]);
-    h += folded(later ^ list->mixed[2], end ^ list->mixed[3]);
-    h ^= h >> 37;
-    h *= UINT64_C(0x165667919e3779f9);
-    return h ^ h >> 32;
 }
 
 /* The first `bits` of 64, as a mask. */
@@ -133,7 +190,8 @@ ALWAYS uint64_t first_bits(int bits)
     return bits <= 0 ? 0 : bits >= 64 ? ~UINT64_C(0) : ~(~UINT64_C(0) >> bits);
 }
 
-ALWAYS int listed_six(const struct xdp_list *list, uint64_t high, uint64_t low)
+ALWAYS int listed_six(const struct xdp_list *list, uint64_t high, uint64_t low,
+                      uint64_t bytes)
 {
     for (unsigned i = 0; i < 129; i++) {
         if (i >= list->nsix)
@@ -141,7 +199,19 @@ ALWAYS int listed_six(const struct xdp_list *list, uint64_t high, uint64_t low)
         const int bits = list->six[i];
         const uint64_t first = __builtin_bswap64(high & first_bits(bits));
         const uint64_t last = __builtin_bswap64(low & first_bits(bits - 64));
-        if (maybe(list, hash_six(list, first, last, (unsigned)bits)))
+        if (list->six_in[i] & XDP_IN_LIVE) {
+            const int says = live(
+                list, xdp_hash_six(&list->live, first, last, (unsigned)bits),
+                bytes);
+            if (says == LISTED)
+                return bits;
+            if (says == RELEASED)
+                continue;
+        }
+        if (list->six_in[i] & XDP_IN_BASE &&
+            maybe(list,
+                  xdp_hash_six(&list->base, first, last, (unsigned)bits)) &&
+            !base_over(list))
             return bits;
     }
     return -1;
@@ -161,6 +231,15 @@ ALWAYS int allowed_six(const unsigned char *at)
     for (unsigned i = 0; i < 4; i++)
         ((u32 *)who.at)[i] = ((const u32 *)at)[i];
     return map_lookup(THE_MAP(XDP_ALLOW6), &who) != 0;
+}
+
+/* Neighbours that ask for an address and answer, and routers that announce
+ * themselves: without these there is no IPv6 on a link, as without ARP, which
+ * is no IP, there is no IPv4. Routers do not forward them (hop limit 255). */
+ALWAYS int is_discovery(const unsigned char *at, const unsigned char *end)
+{
+    return at + 41 <= end && at[6] == 58 && at[7] == 255 && at[40] >= 133 &&
+           at[40] <= 137;
 }
 
 /* ------------------------------------------------------------------ packets */
@@ -190,22 +269,28 @@ __attribute__((section("xdp"), used)) int block(struct xdp_packet *packet)
     if (type == 0x0800) {
         if (at + 20 > end || at[0] >> 4 != 4)
             return count(XDP_OTHER, bytes, PACKET_PASS);
-        bits = listed_four(list, big4(at + 12));
-        if (bits < 0)
-            return count(XDP_PASSED, bytes, PACKET_PASS);
+        bits = listed_four(list, big4(at + 12), bytes);
+        if ((bits < 0) == !list->only)
+            return count(bits < 0 ? XDP_PASSED : XDP_FOUR + (uint32_t)bits,
+                         bytes, PACKET_PASS);
         if (list->allowed[0] && allowed_four(at + 12))
             return count(XDP_ALLOWED, bytes, PACKET_PASS);
-        return count(XDP_FOUR + (uint32_t)bits, bytes, PACKET_DROP);
+        return count(bits < 0 ? XDP_UNLISTED : XDP_FOUR + (uint32_t)bits, bytes,
+                     PACKET_DROP);
     }
     if (type == 0x86dd) {
         if (at + 40 > end || at[0] >> 4 != 6)
             return count(XDP_OTHER, bytes, PACKET_PASS);
-        bits = listed_six(list, big8(at + 8), big8(at + 16));
-        if (bits < 0)
-            return count(XDP_PASSED, bytes, PACKET_PASS);
+        bits = listed_six(list, big8(at + 8), big8(at + 16), bytes);
+        if ((bits < 0) == !list->only)
+            return count(bits < 0 ? XDP_PASSED : XDP_SIX + (uint32_t)bits,
+                         bytes, PACKET_PASS);
+        if (list->only && is_discovery(at, end))
+            return count(XDP_ALLOWED, bytes, PACKET_PASS);
         if (list->allowed[1] && allowed_six(at + 8))
             return count(XDP_ALLOWED, bytes, PACKET_PASS);
-        return count(XDP_SIX + (uint32_t)bits, bytes, PACKET_DROP);
+        return count(bits < 0 ? XDP_UNLISTED : XDP_SIX + (uint32_t)bits, bytes,
+                     PACKET_DROP);
     }
     return count(XDP_OTHER, bytes, PACKET_PASS);
 }
