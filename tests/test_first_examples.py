@@ -35,7 +35,7 @@ ELSEWHERE = {
     "ring.md": "test_ring_nodes.py", # it kills processes on fixed ports
 }
 # Pages with tables and pictures alone.
-NOTHING = {"README.md", "figures/index.md", "json.md", "kinds/README.md", "kinds/floom.md"}
+NOTHING = {"README.md", "figures/index.md", "format-index.md", "json.md", "kinds/README.md", "kinds/floom.md"}
 FORM = {
     "dedup.md": "a corpus of 63 MB", "distinct.md": "5 million lines", "exact-lists.md": "11 million numbers", "isect.md": "ids of two machines",
     "join.md": "a million rows", "passwords.md": "1.6 million passwords", "playground.md": "any free port", "quantiles.md": "5 million lines",
