@@ -25,6 +25,7 @@ const equalBytes = (a, b) => a.length === b.length && a.every((x, i) => x === b[
 const SECRET = new TextEncoder().encode("golden secret 16");
 const SMALL = ["blocked", "classic"]; // the kinds of the small module
 const goldenKeys = () => Array.from({ length: 1000 }, (_, i) => `key-${i}`);
+const goldenInts = () => BigUint64Array.from({ length: 1000 }, (_, i) => 0x0a0000000a000000n + (BigInt(i) << 32n) + 7n * BigInt(i));
 
 /* Numbers of xorshift64*, the same in each run. */
 function random(seed) {
@@ -44,7 +45,7 @@ export const checks = {
       const f = all.Filter.fromBytes(bytes, name.includes("-keyed") ? { secret: SECRET } : {});
       assert(equalBytes(f.toBytes(), bytes), `${name} is written otherwise`);
       const kind = all.kinds().find((k) => k.kind === f.kind);
-      if (kind.can.includes("has") && !kind.likely_no && !kind.can.includes("tick")) same(f.hasMany(goldenKeys()).count(), 1000, name);
+      if (kind.can.includes("has") && !kind.likely_no && !kind.can.includes("tick")) same(f.hasMany(name.includes("-ints") ? goldenInts() : goldenKeys()).count(), 1000, name);
       f.close();
       n++;
     }
