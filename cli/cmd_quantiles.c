@@ -300,13 +300,15 @@ static void tell_quantiles(const struct quantiles_run *r, FILE *to,
     for (size_t i = 0; i < r->n; i++)
         print_quantiles(to, &told[i], r->grouped);
     if (r->grouped)
-        note("%zu groups of %llu values; columns: the group, how many values "
+        note("%zu group%s of %llu value%s; columns: the group, how many values "
              "it has, and a column for each quantile",
-             r->n, (unsigned long long)all.values);
+             r->n, r->n == 1 ? "" : "s", (unsigned long long)all.values,
+             all.values == 1 ? "" : "s");
     else if (!all.values)
         note("no values");
     else
-        note("%llu values from %.10g to %.10g", (unsigned long long)all.values,
+        note("%llu value%s from %.10g to %.10g",
+             (unsigned long long)all.values, all.values == 1 ? "" : "s",
              told->min, told->max);
 }
 

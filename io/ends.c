@@ -34,9 +34,9 @@ bool input_drops_ends(const struct input *in)
 void input_look(struct input *in, const struct block *b, const bly_bytes *keys,
                 size_t n)
 {
-    /* Trimming takes a CR off, and an integer may have one behind it. */
+    /* Trimming takes a CR off, and a number may have one behind it. */
     if (!b->begins || !b->file || !in->separator || input_drops_ends(in) ||
-        in->normal.trim || normal_integer(&in->normal) ||
+        in->normal.trim || in->normal.real || normal_integer(&in->normal) ||
         (in->picker && !picker_keeps_cr(in->picker)))
         return;
     /* The last line of a file may lack its end, be it CR LF or LF. */

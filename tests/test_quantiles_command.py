@@ -47,6 +47,14 @@ def test_every_form_of_a_number(ok, bly):
               stdin="1\n" + numbers(bad)).out == "50\t1\n"
 
 
+def test_one_is_not_many_and_lines_of_windows(ok):
+    assert "1 value from 5 to 5" in ok("quantiles", stdin="5\n").err
+    grouped = ok("quantiles", "--field", 2, "--by", 1, stdin="a\t5\n").err
+    assert "1 group of 1 value;" in grouped
+    done = ok("quantiles", "-q", "100", stdin="5\r\n6\r\n")
+    assert done.out == "100\t6\n" and "CR" not in done.err
+
+
 @pytest.mark.parametrize("draw", [
     lambda rng: rng.random(), lambda rng: rng.gauss(0, 5),
     lambda rng: rng.lognormvariate(3, 2), lambda rng: rng.randrange(10**9)])
