@@ -115,7 +115,8 @@ def main():
     trace = some.split("trace=")[1]
     questions = [("absent id", ["-w", "0123456789abcdef0123456789abcdef"]), ("id", ["-w", trace]), ("the same without -w", [trace]),
                  ("address", ["-w", some.split()[0].replace(".", r"\.")]), ("prose", ["prototype for"]),
-                 ("regular expression", ["-E", "(deprecated|obsolete) since [0-9]"]), ("frequent", ["-F", "Firefox"])]
+                 ("regular expression", ["-E", "(deprecated|obsolete) since [0-9]"]), ("frequent", ["-F", "Fire"]),
+                 ("without the index", ["-F", "Fir"])]
     zst, gz = [f for f in files if f.endswith(".zst")], [f for f in files if f.endswith(".gz")]
     rg = shutil.which("rg")
     for what, options in questions:

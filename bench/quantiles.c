@@ -21,6 +21,7 @@
 
 #include <bloomery/sketch.h>
 
+#include "base/search.h"
 #include "bench/measure.h"
 
 #define STREAMS 2
@@ -75,8 +76,10 @@ static const struct {
     const char *name;
     double (*draw)(uint64_t);
 } kinds[] = {
-    { "uniform", draw_uniform },     { "normal", draw_normal },
-    { "log-normal", draw_lognormal }, { "Zipf, exponent 1.8", draw_zipf },
+    { "uniform", draw_uniform },
+    { "normal", draw_normal },
+    { "log-normal", draw_lognormal },
+    { "Zipf, exponent 1.8", draw_zipf },
     { "sorted, evenly spaced", draw_sorted },
 };
 #define NKINDS (sizeof kinds / sizeof *kinds)
@@ -104,15 +107,9 @@ static bly_tdigest *digest_of(const double *values, uint32_t scale, size_t step)
 /* How many of the sorted values are below x, or not above it. */
 static size_t below(const double *sorted, double x, bool equal)
 {
-    size_t low = 0, high = nvalues;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < x || (equal && sorted[middle] == x))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    LOWER_BOUND(at, nvalues, sorted[at] < x || (equal && sorted[at] == x));
+    return at;
 }
 
 static double error_of(const double *sorted, double x, double q)

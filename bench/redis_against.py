@@ -32,6 +32,14 @@ def pairs(first, n):
     return [w for item in words(first, n) for w in (item, b"1")]
 
 
+def numbers(form):
+    """Values of a t-digest: gaussian, printed so."""
+    def items(first, n):
+        rng = random.Random(first)
+        return [(form % rng.gauss(500, 100)).encode() for _ in range(n)]
+    return items
+
+
 def skewed(first, n):
     rng = random.Random(first)
     return [b"item:%d" % int(rng.paretovariate(1.0)) for _ in range(n)]
@@ -99,6 +107,7 @@ def prepare(server, capacity):
     server.cli("CMS.INITBYDIM", "cms", 2000, 7)
     server.cli("CMS.INITBYDIM", "wide", 4_000_000, 7)
     server.cli("TOPK.RESERVE", "topk", 50, 2000, 7, "0.925")
+    server.cli("TDIGEST.CREATE", "digest")
 
 
 def works(capacity):
@@ -130,6 +139,9 @@ def works(capacity):
         Work("TOPK.ADD, all different", b"topk", "TOPK.ADD"),
         Work("TOPK.ADD, skewed", b"topk", "TOPK.ADD", items=skewed),
         Work("TOPK.QUERY", b"topk", "TOPK.QUERY"),
+        Work("TDIGEST.ADD, 17 digits", b"digest", "TDIGEST.ADD", items=numbers("%.17g")),
+        Work("TDIGEST.ADD, 3 places", b"digest", "TDIGEST.ADD", items=numbers("%.3f")),
+        Work("TDIGEST.ADD, whole numbers", b"digest", "TDIGEST.ADD", items=numbers("%d")),
     ]
 
 

@@ -37,6 +37,23 @@ static const struct opt index_build_options[] = {
     { "kmers", 0, OPT_POSITIVE, &index_args.kmers, "K",
       "index sequences (FASTA, FASTQ): every K bases of either strand, 11 to "
       "32; a file is one block" },
+    OPTION("jsonl", 0, OPT_TEXT, &index_args.jsonl, "PATH",
+           "index one field of JSON lines, such as message or error.text"),
+    OPTION("csv", 0, OPT_TEXT, &index_args.csv, "COLUMN",
+           "the same of CSV: a column, by its name in the header or its "
+           "number"),
+    OPTION("field", 0, OPT_TEXT, &index_args.field, "N",
+           "the same of lines: field N, the last one being -1; fields are "
+           "separated by tabs"),
+    OPTION("delimiter", 'd', OPT_TEXT, &index_args.delimiter, "C",
+           "the character between fields, instead of a tab, or of a comma "
+           "with --csv; \\t is a tab, and \"blanks\" are runs of blanks and "
+           "tabs"),
+    FLAG("no-header", 0, index_args.no_header,
+         "the first record of CSV is not a header"),
+    OPTION("id", 0, OPT_TEXT, &index_args.id, "FIELD",
+           "a second field, which names the record: a search prints it in "
+           "place of the number of the line"),
     { "part", 0, OPT_TEXT, &index_args.part, "I/N",
       "index part I of N of the files, for N machines; bloomery index merge "
       "makes one of all" },
@@ -134,6 +151,10 @@ static const struct verb index_verbs[] = {
           "zstd, block of xz, member or access point of gzip in others. Every "
           "four bytes of a line are indexed, so that any text or regular "
           "expression can be searched for, and every word.\n\n"
+          "With --jsonl, --csv or --field, one field of each record is "
+          "indexed, "
+          "and its text takes the place of the record in every search; "
+          "newlines inside of it are blanks.\n\n"
           "A file with NUL bytes at its beginning is binary and left out. One "
           "that cannot be read is named, and a search tries it again; the exit "
           "status is then 2.",

@@ -196,6 +196,7 @@ static bool read_numbers(struct quantiles_run *r, const char *const *names,
     };
     struct input in;
     quantiles_args.keys.normal.real = true;
+    quantiles_args.keys.select.group_option = "--by";
     if (!keys_files(&quantiles_args.keys, names, n, &in))
         return false;
     const bool ok = !pipeline_run(&job, &in);
@@ -307,9 +308,8 @@ static void tell_quantiles(const struct quantiles_run *r, FILE *to,
     else if (!all.values)
         note("no values");
     else
-        note("%llu value%s from %.10g to %.10g",
-             (unsigned long long)all.values, all.values == 1 ? "" : "s",
-             told->min, told->max);
+        note("%llu value%s from %.10g to %.10g", (unsigned long long)all.values,
+             all.values == 1 ? "" : "s", told->min, told->max);
 }
 
 /* -------------------------------------------------------------------- plots */

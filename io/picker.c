@@ -103,23 +103,28 @@ static bool read_regex(const struct selection *s, struct picker *p)
     return true;
 }
 
+static const char *group_option(const struct selection *s)
+{
+    return s->group_option ? s->group_option : "--group";
+}
+
 /* The second field, which has the group. */
 static bool read_group(const struct selection *s, struct picker *p)
 {
     p->group = s->group;
     if (p->by == PICK_JSON)
         return json_path_dotted(&p->group_path, s->group) ||
-               said(fail("--group '%s': not a path; expected something like "
+               said(fail("%s '%s': not a path; expected something like "
                          "issuer, or /cert/issuer as a JSON pointer",
-                         s->group));
+                         group_option(s), s->group));
     const bool number = s->group[strspn(s->group, "-0123456789")] == '\0';
     if (number ? !field_number(s->group, &p->group_field)
                : p->by != PICK_CSV || !p->header)
-        return said(
-            fail("--group '%s': not the number of a field; 1 is the first",
-                 s->group));
+        return said(fail("%s '%s': not the number of a field; 1 is the first",
+                         group_option(s), s->group));
     if (p->by == PICK_CSV && p->group_field < 0)
-        return said(fail("--group '%s': columns are counted from 1", s->group));
+        return said(fail("%s '%s': columns are counted from 1", group_option(s),
+                         s->group));
     return true;
 }
 
@@ -137,8 +142,9 @@ static bool selection_sane(const struct selection *s, const struct input *in)
     if (s->delimiter && !s->field && !s->csv)
         return said(fail("--delimiter needs --field or --csv"));
     if (s->group && !s->field && !s->csv && !s->jsonl)
-        return said(fail("--group names a second field beside that of the key: "
-                         "it needs --field, --csv or --jsonl"));
+        return said(fail("%s names a second field beside that of the key: it "
+                         "needs --field, --csv or --jsonl",
+                         group_option(s)));
     if (s->no_header && !s->csv)
         return said(fail("--no-header needs --csv"));
     if (s->csv && !in->keys && !in->separator)

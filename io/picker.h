@@ -28,7 +28,8 @@
 /* What the options ask for; zero takes whole lines. */
 struct selection {
     const char *field, *csv, *jsonl, *regex; /* one of them at most */
-    const char *group; /* a second one, which the key stands in */
+    const char *group;        /* a second one, which the key stands in */
+    const char *group_option; /* what its option is called; NULL: --group */
     const char *delimiter;
     bool no_header, crlf, skip_bad;
 };

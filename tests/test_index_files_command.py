@@ -1,11 +1,14 @@
 """bloomery index: what it prints is what grep prints, whatever the pattern, the
 packing and the locale, and no line is missed without a word."""
 import bz2
+import csv
 import gzip
+import io
 import json
 import lzma
 import os
 import random
+import re
 import subprocess
 import time
 
@@ -323,6 +326,131 @@ def test_sequences(tmp_path, ok, bly):
     assert bly("index", "search", "s.blx", "--coverage", "0.8",
                bases(900)).status == 1
     assert "--coverage" in bly("index", "search", "s.blx", "ACGT").err
+
+
+def field_lines(name, text):
+    """What is searched of a file: [(id, field)] for its lines."""
+    if ".csv" in name:
+        lines, reader = [], csv.reader(io.StringIO(text.decode(), newline=""))
+        for i, row in enumerate(reader):
+            lines += [("", "")] * (reader.line_num - len(lines))
+            first = len(lines) - 1 - "".join(row).count("\n")
+            lines[first] = (row[0], row[2].replace("\n", " ")) if i else ("", "")
+        return lines
+    lines = []
+    for line in text.decode().split("\n")[:-1]:
+        try:
+            record = json.loads(line)
+            lines.append((record.get("id", ""),
+                          record["m"]["text"].replace("\n", " ")))
+        except (ValueError, KeyError):
+            lines.append(("", ""))
+    return lines
+
+
+RECORD_WORDS = ["alpha", "beta", "trace-1", "needle", "so\nit", "é", "a\tb",
+                'q"uote', "com,ma", "needle-7", "192.0.2.7"]
+
+
+def records(rng, n):
+    made = [{"id": f"r{i}", "m": {"text": " ".join(
+        rng.choice(RECORD_WORDS) for _ in range(rng.randrange(9)))}}
+            for i in range(n)]
+    lines = [json.dumps(x, ensure_ascii=bool(i % 2))
+             for i, x in enumerate(made)]
+    for i in range(3, n, 97):
+        lines[i] = rng.choice(["{broken", "", '{"id": "x"}',
+                               '{"m": {"text": "needle without id"}}'])
+    return "\n".join(lines).encode() + b"\n"
+
+
+def table(rng, n, mark=b""):
+    to = io.StringIO(newline="")
+    rows = csv.writer(to, lineterminator=rng.choice(["\n", "\r\n"]))
+    rows.writerow(["id", "other", "te,xt"])
+    for i in range(n):
+        rows.writerow([f"c{i}", "needle", " ".join(
+            rng.choice(RECORD_WORDS) for _ in range(rng.randrange(9)))])
+    return mark + to.getvalue().encode()
+
+
+# A line that grep printed: file, mark, number, mark, text.
+NUMBERED = re.compile(r"(t/[^:]*?[.]log[.a-z0-9]*)([:-])([0-9]+)\2(.*)",
+                      re.DOTALL)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_one_field_of_records(tmp_path, ok, bly, kind):
+    """The field of each record takes the place of its line, and an id that of
+    the line's number."""
+    rng = random.Random(17)
+    some = {"jsonl": records, "csv": table}[kind]
+    made = {f"t/{i}.{kind}.log{packing}": some(rng, 900 if i else 0)
+            for i, packing in enumerate(PACKINGS)}
+    if kind == "csv":
+        made["t/mark.csv.log"] = table(rng, 300, b"\xef\xbb\xbf")
+    put(tmp_path, made)
+    field = ["--jsonl", "m.text"] if kind == "jsonl" else ["--csv", "te,xt"]
+    build = ["index", "build", "-q", "--block", "4096", "--points", "8192",
+             *field]
+    assert bly(*build, "-o", "n.blx", "t").status == 0
+    assert bly(*build, "-o", "i.blx", "--id", "id", "t").status == 0
+    made["t/new." + kind + ".log"] = some(rng, 500) # not in either
+    put(tmp_path, {"t/new." + kind + ".log": made["t/new." + kind + ".log"]})
+    lines = {name: field_lines(name, text.removeprefix(b"\xef\xbb\xbf"))
+             for name, text in made.items()}
+    texts = {name: "".join(t + "\n" for _, t in x).encode()
+             for name, x in lines.items()}
+    for options in (
+            ["needle"], ["-w", "trace-1"], ["-F", 'q"uote com,ma'],
+            ["-c", "so it"], ["-A1", "-E", "needle (alpha|beta) so"],
+            ["-o", "it.needle"], ["-i", "NEEDLE-7 192"], ["-B1", "é é"],
+            ["absent"], ["a\tb a\tb"], ["-m3", "-E", "needle.*com"],
+            ["-C2", "--no-line-number", "alpha so it"]):
+        options[-1:] = ["-e", options[-1]]
+        plain = [x for x in options if x != "--no-line-number"]
+        status, out = grep(texts, "-H", *plain, locale="C.UTF-8")
+        numbered = out.decode().split("\n")
+        expected = [NUMBERED.sub(r"\1\2\4", x) for x in numbered] \
+            if plain != options else numbered
+        got = search(tmp_path, *options, locale="C.UTF-8", index="n.blx")
+        assert (got[0], got[1].decode().split("\n")) == (status, expected)
+        if "-c" not in options and plain == options:
+            expected = [NUMBERED.sub(
+                lambda m: m[1] + m[2] + lines[m[1]][int(m[3]) - 1][0] +
+                m[2] + m[4], x) for x in numbered]
+        got = search(tmp_path, *options, locale="C.UTF-8", index="i.blx")
+        assert (got[0], got[1].decode().split("\n")) == (status, expected)
+    told = ok("index", "info", "--json", "i.blx").json
+    assert (told["field"], told["id"]) == (field[1], "id")
+    assert bly("index", "merge", "-o", "all.blx", "n.blx", "i.blx").status == 2
+
+
+def test_fields_that_are_not_there(tmp_path, bly, ok):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a.csv").write_text("id,text\n1,needle\n")
+    (tmp_path / "d/b.csv").write_text("id,name\n2,needle\n")
+    (tmp_path / "d/empty.csv").write_text("")
+    built = bly("index", "build", "-o", "x.blx", "--csv", "text", "d")
+    assert built.status == 2 and "no column 'text'; there are: id, name" in built.err
+    got = bly("index", "search", "x.blx", "needle")
+    assert got.lines == ["d/a.csv:2:needle"] and got.status == 2
+    assert "d/b.csv: no column" in got.err
+    (tmp_path / "d/b.csv").write_text("id,text\n2,needle\n")
+    ok("index", "add", "-q", "x.blx")
+    assert ok("index", "search", "x.blx", "needle").lines == [
+        "d/a.csv:2:needle", "d/b.csv:2:needle"]
+    (tmp_path / "j").write_text('{"a": "needle"}\n{"b": 1}\n')
+    built = ok("index", "build", "-o", "j.blx", "--jsonl", "a", "j")
+    assert "1 record without the field" in built.out
+    assert "j: line 2: no such field" in built.err
+    for words, says in ((["--id", "a", "j"], "--id"),
+                        (["--jsonl", "a", "--csv", "b", "j"], "exclude"),
+                        (["--jsonl", "a", "--kmers", "31", "j"], "--kmers"),
+                        (["--field", "1", "--id", "x", "j"], "--id 'x'")):
+        done = bly("index", "build", "-o", "y.blx", *words)
+        assert done.status == 2 and says in done.err
+        assert not (tmp_path / "y.blx").exists()
 
 
 def test_words_that_are_joined(tmp_path, ok, bly):

@@ -48,11 +48,18 @@
 
 struct indexing;
 
+/* What a thread has. */
+struct hands {
+    struct terms *terms;
+    struct record_cutter cutter;
+};
+
 /* A file that is read, or whose last blocks are worked on. */
 struct reading_file {
     const char *name;
     struct file_mark mark;
-    uint64_t *numbers; /* of its documents */
+    struct input_file columns; /* of its records, where it has any */
+    uint64_t *numbers;         /* of its documents */
     size_t n, room;
     size_t waiting; /* blocks that are not done */
 };
@@ -88,8 +95,9 @@ struct indexing {
     struct block_job *first, **last; /* that wait */
     size_t njobs, most_jobs, nreaders, path;
     _Atomic bool stop;
+    struct fields fields; /* that are indexed, where not all of a line is */
     uint64_t documents, text, files, binary, unread, unchanged, removed, done,
-        total;
+        total, bad;
     bool trouble;
 };
 
@@ -133,7 +141,7 @@ static void job_free(struct block_job *job)
 }
 
 /* A document whose terms were given. */
-static void document_add(struct indexing *w, struct terms *terms,
+static void document_add(struct indexing *w, struct hands *me,
                          struct reading_file *f,
                          const struct block_place *place, uint64_t back)
 {
@@ -141,7 +149,7 @@ static void document_add(struct indexing *w, struct terms *terms,
     struct bytes blob = { 0 };
     uint64_t number = 0;
     bool ok = !w->stop;
-    if (ok && (!terms_done(terms, given) ||
+    if (ok && (!terms_done(me->terms, given) ||
                !blob_write(&blob, f->name, &f->mark, place, back))) {
         building_fail(w, "out of memory");
         ok = false;
@@ -162,19 +170,43 @@ static void document_add(struct indexing *w, struct terms *terms,
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* The terms of a block, and its place in the index. */
-static void job_do(struct indexing *w, struct terms *terms,
-                   struct block_job *job)
+/* The field of a block's records in the place of its text. */
+static bool job_cut(struct indexing *w, struct hands *me,
+                    const struct block_job *job, const char **text, size_t *n)
 {
-    if (job->text) {
+    struct record_cutter *const c = &me->cutter;
+    if (!fields_cut(c, &job->file->columns, *text, *n, job->place.at == 0))
+        return false;
+    *text = (const char *)c->text.at;
+    *n = c->text.n;
+    if (!c->nbad)
+        return true;
+    pthread_mutex_lock(&w->mutex);
+    if (w->bad == 0)
+        note("%s: line %llu: %s; such records are empty for the index",
+             job->file->name,
+             (unsigned long long)(job->place.line + c->bad_line + 1), c->why);
+    w->bad += c->nbad;
+    pthread_mutex_unlock(&w->mutex);
+    return true;
+}
+
+/* The terms of a block, and its place in the index. */
+static void job_do(struct indexing *w, struct hands *me, struct block_job *job)
+{
+    const char *text = job->text;
+    size_t n = job->n;
+    if (text) {
         job->place.hash =
-            bly_hash(bly_index_builder_hasher(w->builder), job->text, job->n);
-        job->place.flags |= text_flags(job->text, job->n);
+            bly_hash(bly_index_builder_hasher(w->builder), text, n);
+        if (w->fields.in.picker && !job_cut(w, me, job, &text, &n))
+            building_fail(w, "out of memory");
+        job->place.flags |= text_flags(text, n);
     }
-    terms_begin(terms);
-    if (!w->stop && !terms_add(terms, job->text, job->n))
+    terms_begin(me->terms);
+    if (!w->stop && !terms_add(me->terms, text, n))
         building_fail(w, "out of memory");
-    document_add(w, terms, job->file, &job->place, job->back);
+    document_add(w, me, job->file, &job->place, job->back);
     job_free(job);
 }
 
@@ -191,7 +223,7 @@ static struct block_job *job_take(struct indexing *w)
 }
 
 /* Hand a block to whoever has time; do it here if nobody has. */
-static void job_give(struct indexing *w, struct terms *terms,
+static void job_give(struct indexing *w, struct hands *me,
                      struct block_job *job)
 {
     pthread_mutex_lock(&w->mutex);
@@ -205,11 +237,11 @@ static void job_give(struct indexing *w, struct terms *terms,
     }
     pthread_mutex_unlock(&w->mutex);
     if (!room)
-        job_do(w, terms, job);
+        job_do(w, me, job);
 }
 
 /* All blocks of a file are done. */
-static void file_settle(struct indexing *w, struct terms *terms,
+static void file_settle(struct indexing *w, struct hands *me,
                         struct reading_file *f)
 {
     pthread_mutex_lock(&w->mutex);
@@ -220,7 +252,7 @@ static void file_settle(struct indexing *w, struct terms *terms,
             continue;
         }
         pthread_mutex_unlock(&w->mutex);
-        job_do(w, terms, job);
+        job_do(w, me, job);
         pthread_mutex_lock(&w->mutex);
     }
     pthread_mutex_unlock(&w->mutex);
@@ -252,7 +284,7 @@ static const char *binary_kind(const char *text, size_t n)
 }
 
 /* A block of a file: it takes the first n bytes of the piece. */
-static bool block_give(struct indexing *w, struct terms *terms,
+static bool block_give(struct indexing *w, struct hands *me,
                        struct reading_file *f, struct text_file *t,
                        struct text_piece *piece, size_t n, bool last,
                        struct block_place *at, uint64_t *entered)
@@ -307,7 +339,7 @@ static bool block_give(struct indexing *w, struct terms *terms,
     w->documents++;
     w->text += n;
     pthread_mutex_unlock(&w->mutex);
-    job_give(w, terms, job);
+    job_give(w, me, job);
     return true;
 }
 
@@ -336,17 +368,15 @@ static bool is_binary(const struct indexing *w, const struct text_file *t,
     return true;
 }
 
-/* How many bytes of the piece are the next block: up to a line's end. 0: more
- * must be read to know. */
-static size_t block_cut(const struct text_piece *piece, size_t block, bool end)
+/* How many bytes of the piece are the next block: up to the end of a line, or
+ * of a record. 0: more must be read to know. */
+static size_t block_cut(const struct indexing *w,
+                        const struct text_piece *piece, size_t block, bool end)
 {
-    const char *cut;
     if (piece->n <= block)
         return end ? piece->n : 0;
-    cut = memrchr(piece->at, '\n', block);
-    if (!cut)
-        cut = memchr(piece->at + block, '\n', piece->n - block);
-    const size_t n = cut ? (size_t)(cut - piece->at) + 1 : piece->n;
+    const size_t cut = fields_whole(&w->fields, piece->at, piece->n, block);
+    const size_t n = cut ? cut : piece->n;
     return n < piece->n || end ? n : 0; /* the last block must be known as such
                                          */
 }
@@ -356,7 +386,7 @@ static enum file_went piece_fill(struct indexing *w, struct text_file *t,
                                  struct text_piece *piece, bool *end,
                                  char error[200])
 {
-    if (!GROW(&piece->at, &piece->room, piece->n + PIECE_STEP)) {
+    if (!GROW(&piece->at, &piece->room, piece->n + PIECE_STEP + BLOCK_SLACK)) {
         building_fail(w, "out of memory");
         return FILE_STOP;
     }
@@ -371,7 +401,7 @@ static enum file_went piece_fill(struct indexing *w, struct text_file *t,
 }
 
 /* Read a file once, and give its blocks. */
-static enum file_went file_read(struct indexing *w, struct terms *terms,
+static enum file_went file_read(struct indexing *w, struct hands *me,
                                 struct reading_file *f, struct text_file *t,
                                 struct text_piece *piece, char error[200])
 {
@@ -389,10 +419,14 @@ static enum file_went file_read(struct indexing *w, struct terms *terms,
             if (is_binary(w, t, piece, error))
                 return FILE_BINARY;
         }
-        for (size_t n;
-             (n = block_cut(piece, block, end)) || (end && at.number == 0);) {
+        for (size_t n; (n = block_cut(w, piece, block, end)) ||
+                       (end && at.number == 0);) {
             const bool last = end && n == piece->n;
-            if (!block_give(w, terms, f, t, piece, n, last, &at, entered))
+            if (at.number == 0 && w->fields.csv &&
+                !fields_columns(&w->fields, piece->at, n, &f->columns, error,
+                                200))
+                return FILE_BAD;
+            if (!block_give(w, me, f, t, piece, n, last, &at, entered))
                 return FILE_STOP;
             file_told(w, t, &told);
             if (last)
@@ -411,7 +445,7 @@ static enum file_went file_read(struct indexing *w, struct terms *terms,
 }
 
 /* Read a file of sequences, which is one document. */
-static enum file_went sequences_read(struct indexing *w, struct terms *terms,
+static enum file_went sequences_read(struct indexing *w, struct hands *me,
                                      struct reading_file *f,
                                      struct text_file *t,
                                      struct text_piece *piece, char error[200])
@@ -419,13 +453,13 @@ static enum file_went sequences_read(struct indexing *w, struct terms *terms,
     struct block_place at = { .flags = BLOCK_LAST };
     uint64_t told = 0;
     bool end = false;
-    terms_begin(terms);
+    terms_begin(me->terms);
     while (!end && !w->stop) {
         piece->n = 0;
         const enum file_went went = piece_fill(w, t, piece, &end, error);
         if (went != FILE_DONE)
             return went;
-        if (!terms_add(terms, piece->at, piece->n)) {
+        if (!terms_add(me->terms, piece->at, piece->n)) {
             building_fail(w, "out of memory");
             return FILE_STOP;
         }
@@ -439,17 +473,17 @@ static enum file_went sequences_read(struct indexing *w, struct terms *terms,
     w->text += at.len;
     f->waiting++;
     pthread_mutex_unlock(&w->mutex);
-    document_add(w, terms, f, &at, 0);
+    document_add(w, me, f, &at, 0);
     return w->stop                  ? FILE_STOP
            : text_file_unchanged(t) ? FILE_DONE
                                     : FILE_CHANGED;
 }
 
 /* Whatever was added of the file is dropped again. */
-static void file_drop(struct indexing *w, struct terms *terms,
+static void file_drop(struct indexing *w, struct hands *me,
                       struct reading_file *f)
 {
-    file_settle(w, terms, f);
+    file_settle(w, me, f);
     for (size_t i = 0; i < f->n && !w->stop; i++)
         if (bly_index_builder_drop(w->builder, f->numbers[i]))
             building_fail(w, NULL);
@@ -460,7 +494,7 @@ static void file_drop(struct indexing *w, struct terms *terms,
 }
 
 /* A file of which the index knows only that it is there. */
-static void file_mention(struct indexing *w, struct terms *terms,
+static void file_mention(struct indexing *w, struct hands *me,
                          struct reading_file *f, unsigned flag)
 {
     struct block_job *const job = calloc(1, sizeof *job);
@@ -474,7 +508,7 @@ static void file_mention(struct indexing *w, struct terms *terms,
     f->waiting++;
     w->documents++;
     pthread_mutex_unlock(&w->mutex);
-    job_do(w, terms, job);
+    job_do(w, me, job);
 }
 
 static bool raced(const struct file_mark *mark)
@@ -484,8 +518,8 @@ static bool raced(const struct file_mark *mark)
            (int64_t)mark->ctime + (int64_t)RACE_NS > now;
 }
 
-static void file_index(struct indexing *w, struct terms *terms,
-                       const char *name, struct text_piece *piece)
+static void file_index(struct indexing *w, struct hands *me, const char *name,
+                       struct text_piece *piece)
 {
     struct reading_file f = { .name = name };
     enum file_went went = FILE_BAD;
@@ -501,7 +535,7 @@ static void file_index(struct indexing *w, struct terms *terms,
         }
         f.mark = mark_of(text_file_stat(t));
         went = (w->settings.terms.has[TERM_KMERS] ? sequences_read : file_read)(
-            w, terms, &f, t, piece, error);
+            w, me, &f, t, piece, error);
         if (went == FILE_DONE && raced(&f.mark)) {
             const struct timespec wait = { 0, (long)RACE_NS };
             nanosleep(&wait, NULL);
@@ -510,14 +544,14 @@ static void file_index(struct indexing *w, struct terms *terms,
         text_file_close(t);
         if (went == FILE_DONE || went == FILE_STOP)
             break;
-        file_drop(w, terms, &f);
+        file_drop(w, me, &f);
         if (went != FILE_CHANGED)
             break;
         snprintf(error, sizeof error, "changes while it is read");
     }
-    file_settle(w, terms, &f);
+    file_settle(w, me, &f);
     if (went != FILE_DONE && !w->stop) {
-        file_mention(w, terms, &f,
+        file_mention(w, me, &f,
                      went == FILE_BINARY ? BLOCK_BINARY : BLOCK_UNREAD);
         if (went == FILE_BINARY && *error)
             note("%s: left out: %s, which is not lines of text", name, error);
@@ -538,18 +572,21 @@ gone:
 static void *index_worker(void *ctx)
 {
     struct indexing *const w = ctx;
-    struct terms *const terms =
-        terms_new(bly_index_builder_hasher(w->builder), &w->settings.terms);
+    struct hands own = { .terms =
+                             terms_new(bly_index_builder_hasher(w->builder),
+                                       &w->settings.terms),
+                         .cutter = { .fields = &w->fields } };
+    struct hands *const me = &own;
     struct text_piece piece = { 0 };
-    if (!terms)
+    if (!own.terms)
         building_fail(w, "out of memory");
     pthread_mutex_lock(&w->mutex);
     for (;;) {
         struct block_job *const job = job_take(w);
         if (job) {
             pthread_mutex_unlock(&w->mutex);
-            if (terms)
-                job_do(w, terms, job);
+            if (own.terms)
+                job_do(w, me, job);
             else
                 job_free(job);
             pthread_mutex_lock(&w->mutex);
@@ -557,7 +594,7 @@ static void *index_worker(void *ctx)
             const char *const name = w->paths[w->path++].name;
             w->nreaders++;
             pthread_mutex_unlock(&w->mutex);
-            file_index(w, terms, name, &piece);
+            file_index(w, me, name, &piece);
             pthread_mutex_lock(&w->mutex);
             w->nreaders--;
             pthread_cond_broadcast(&w->more);
@@ -568,7 +605,8 @@ static void *index_worker(void *ctx)
         }
     }
     pthread_mutex_unlock(&w->mutex);
-    terms_free(terms);
+    terms_free(own.terms);
+    fields_cutter_free(&own.cutter);
     free(piece.at);
     return NULL;
 }
@@ -695,6 +733,7 @@ static void indexing_free(struct indexing *w)
         free(w->paths[i].name);
     free(w->paths);
     lookup_free(&w->seen);
+    fields_free(&w->fields);
     settings_free(&w->settings);
     bly_index_builder_free(w->builder);
     pthread_mutex_destroy(&w->mutex);
@@ -734,6 +773,7 @@ static int indexing_end(struct indexing *w, const char *path, double start)
         .removed = w->removed,
         .binary = w->binary,
         .unread = w->unread,
+        .bad = w->bad,
         .all_files = c.nfiles,
         .all_documents = stats.documents - stats.dropped,
         .seconds = clock_seconds() - start,
@@ -747,7 +787,8 @@ static int indexing_end(struct indexing *w, const char *path, double start)
                "{file}: {files file/s} read, {text} of text in {documents "
                "block/s}[; {?unchanged}{unchanged} unchanged][; "
                "{?removed}{removed} removed][; {?binary}{binary} left out as "
-               "binary][; {?unread}{unread} cannot be read]; index {bytes}[, "
+               "binary][; {?unread}{unread} cannot be read][; {?bad}{bad "
+               "record/s} without the field]; index {bytes}[, "
                "{share} of the text]\n");
     return w->trouble ? TROUBLE : YES;
 }
@@ -770,6 +811,30 @@ static bool part_read(struct indexing *w, const char *text)
     return true;
 }
 
+static bool text_take(char **out, const char *text)
+{
+    *out = text ? strdup(text) : NULL;
+    return !text || *out;
+}
+
+/* The field that is indexed, if not all of a line is. */
+static bool fields_take(struct indexing *w, const struct index_args *args)
+{
+    struct field_rules *const r = &w->settings.fields;
+    if (args->id && !args->field && !args->csv && !args->jsonl)
+        return fail("--id names the field that names a record: it needs "
+                    "--jsonl, --csv or --field") == YES;
+    if (args->kmers && (args->field || args->csv || args->jsonl))
+        return fail("--kmers reads FASTA and FASTQ, which have no fields") ==
+               YES;
+    if (!text_take(&r->field, args->field) || !text_take(&r->csv, args->csv) ||
+        !text_take(&r->jsonl, args->jsonl) || !text_take(&r->id, args->id) ||
+        !text_take(&r->delimiter, args->delimiter))
+        return fail("out of memory") == YES;
+    r->no_header = args->no_header;
+    return fields_new(&w->fields, r);
+}
+
 static bool settings_take(struct indexing *w, const struct index_args *args,
                           const struct list *operands)
 {
@@ -790,6 +855,8 @@ static bool settings_take(struct indexing *w, const struct index_args *args,
         fail("--block must be from 4KiB to 256MiB");
         return false;
     }
+    if (!fields_take(w, args))
+        return false;
     s->folder = getcwd(NULL, 0);
     bool ok = s->folder;
     for (size_t i = 0; ok && i < operands->n; i++)
@@ -864,7 +931,10 @@ int index_add(const struct index_args *args, const struct list *operands)
         return TROUBLE;
     }
     const bly_index *const x = bly_index_builder_old(w.builder);
-    bool ok = x && settings_read(&w.settings, x, path) && catalog_read(&old, x);
+    bool ok = x && settings_read(&w.settings, x, path) &&
+              (!fields_any(&w.settings.fields) ||
+               fields_new(&w.fields, &w.settings.fields)) &&
+              catalog_read(&old, x);
     w.old = &old;
     w.has_output = stat(path, &w.output) == 0;
     for (size_t i = 1; ok && i < operands->n; i++) {

@@ -262,11 +262,19 @@ struct known_file *catalog_find(const struct catalog *c, const char *name)
 
 #define SETTINGS_NAME "bloomery.files"
 #define SETTINGS_VERSION 1
+#define SETTINGS_FIELDS 2 /* the same, and field_rules */
+
+static void text_keep(struct bytes *to, const char *text)
+{
+    bytes_varint(to, text ? strlen(text) + 1 : 0);
+    bytes_put(to, text, text ? strlen(text) : 0);
+}
 
 bool settings_keep(const struct index_settings *s, bly_index_builder *b)
 {
     struct bytes to = { 0 };
-    bytes_varint(&to, SETTINGS_VERSION);
+    bytes_varint(&to,
+                 fields_any(&s->fields) ? SETTINGS_FIELDS : SETTINGS_VERSION);
     for (unsigned i = 0; i < TERM_CLASSES; i++)
         bytes_varint(&to, s->terms.has[i]);
     bytes_varint(&to, s->terms.fold);
@@ -283,6 +291,14 @@ bool settings_keep(const struct index_settings *s, bly_index_builder *b)
         bytes_varint(&to, strlen(s->roots[i]));
         bytes_put(&to, s->roots[i], strlen(s->roots[i]));
     }
+    if (fields_any(&s->fields)) {
+        text_keep(&to, s->fields.field);
+        text_keep(&to, s->fields.csv);
+        text_keep(&to, s->fields.jsonl);
+        text_keep(&to, s->fields.delimiter);
+        text_keep(&to, s->fields.id);
+        bytes_varint(&to, s->fields.no_header);
+    }
     const bool ok = !to.failed;
     const bly_status st =
         ok ? bly_index_builder_set(b, SETTINGS_NAME, to.at, to.n) : BLY_OK;
@@ -297,9 +313,11 @@ bool settings_keep(const struct index_settings *s, bly_index_builder *b)
 bool part_has(unsigned i, unsigned n, const char *name)
 {
     uint64_t h = 0;
+    if (n == 0)
+        return true;
     for (const char *p = name; *p; p++)
         h = bly_mix64(h + (unsigned char)*p + 1);
-    return n == 0 || h % n == i;
+    return h % n == i;
 }
 
 static char *text_read_named(struct reading *r)
@@ -309,6 +327,30 @@ static char *text_read_named(struct reading *r)
     return at && !memchr(at, 0, (size_t)n) ? strndup(at, (size_t)n) : NULL;
 }
 
+/* What text_keep() wrote; false for what it did not. */
+static bool text_get(struct reading *r, char **out)
+{
+    const uint64_t n = read_number(r);
+    *out = NULL;
+    if (n == 0)
+        return true;
+    const char *const at = (const char *)read_bytes(r, n - 1);
+    if (n == 1)
+        *out = strdup("");
+    else if (at && !memchr(at, 0, (size_t)n - 1))
+        *out = strndup(at, (size_t)n - 1);
+    return *out != NULL;
+}
+
+static bool field_rules_read(struct reading *r, struct field_rules *out)
+{
+    const bool ok = text_get(r, &out->field) && text_get(r, &out->csv) &&
+                    text_get(r, &out->jsonl) && text_get(r, &out->delimiter) &&
+                    text_get(r, &out->id);
+    out->no_header = read_number(r) == 1;
+    return ok && fields_any(out);
+}
+
 bool settings_read(struct index_settings *s, const bly_index *x,
                    const char *path)
 {
@@ -316,7 +358,8 @@ bool settings_read(struct index_settings *s, const bly_index *x,
     struct reading r = { had.ptr, (const unsigned char *)had.ptr + had.len,
                          false };
     *s = (struct index_settings){ 0 };
-    if (!had.ptr || read_number(&r) != SETTINGS_VERSION) {
+    const uint64_t version = had.ptr ? read_number(&r) : 0;
+    if (version != SETTINGS_VERSION && version != SETTINGS_FIELDS) {
         fail("%s: an index, but not one of files that bloomery index build "
              "wrote%s",
              path, had.ptr ? " in this version" : "");
@@ -339,6 +382,8 @@ bool settings_read(struct index_settings *s, const bly_index *x,
         ok = root && settings_add(s, root);
         free(root);
     }
+    if (ok && version == SETTINGS_FIELDS)
+        ok = field_rules_read(&r, &s->fields);
     unsigned nclasses = 0;
     for (unsigned i = 0; i < TERM_CLASSES; i++)
         if (s->terms.has[i])
@@ -370,6 +415,7 @@ void settings_free(struct index_settings *s)
         free(s->roots[i]);
     free(s->roots);
     free(s->folder);
+    fields_rules_free(&s->fields);
     *s = (struct index_settings){ 0 };
 }
 

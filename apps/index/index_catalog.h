@@ -23,6 +23,7 @@
 
 #include <bloomery/index.h>
 
+#include "apps/index/index_fields.h"
 #include "apps/index/index_terms.h"
 #include "apps/index/text_file.h"
 #include "base/bytes.h"
@@ -103,6 +104,7 @@ struct known_file *catalog_find(const struct catalog *c, const char *name);
 /* What an index was built with, kept in it. */
 struct index_settings {
     struct term_rules terms;
+    struct field_rules fields;
     bool binary;
     uint64_t block, points;
     char **roots; /* names that it was built from */

@@ -38,6 +38,10 @@ static int info_one(const char *path, bool json)
             .segments = stats.segments,
             .groups = stats.groups,
             .folds = set.terms.fold,
+            .field = set.fields.jsonl ? set.fields.jsonl
+                     : set.fields.csv ? set.fields.csv
+                                      : set.fields.field,
+            .id = set.fields.id,
             .roots = (const char *const *)set.roots,
             .nroots = set.nroots,
             .classes = classes,
@@ -66,6 +70,7 @@ static int info_one(const char *path, bool json)
         report(stdout, json, index_told_fields, &told,
                "{file}: {files file/s}, {documents block/s}, {text} of text\n"
                "  index      {bytes}[, {share} of the text]\n"
+               "[  field      {field}[, named by {id}]\n]"
                "[  words and grams fold case: {?folds}yes\n]"
                "[  left out   {?binary}{binary} binary\n]"
                "[  unread     {?unread}{unread}, searched without the index\n]"
@@ -106,6 +111,7 @@ static bool settings_join(struct index_settings *to,
                           const struct index_settings *from, const char *path)
 {
     if (memcmp(&to->terms, &from->terms, sizeof to->terms) != 0 ||
+        !fields_same(&to->fields, &from->fields) ||
         to->binary != from->binary) {
         fail("%s: built with other options than the first, and cannot be "
              "merged with it",

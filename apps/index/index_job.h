@@ -17,6 +17,8 @@ struct index_args {
     double gram_rate, word_rate;
     bool no_grams, no_words, fold, binary;
     const char *part;
+    const char *field, *csv, *jsonl, *delimiter, *id;
+    bool no_header;
 
     /* search; as those of grep */
     struct list patterns, pattern_files;
@@ -42,6 +44,7 @@ struct index_built {
     const char *file;
     uint64_t files, documents, text, nbytes; /* of this run; of the index */
     uint64_t unchanged, removed, binary, unread, all_files, all_documents;
+    uint64_t bad;          /* records without the field */
     double seconds, share; /* of the text, where all of it was read */
 };
 
@@ -59,6 +62,7 @@ struct index_told {
     unsigned segments, groups;
     double share;
     bool folds;
+    const char *field, *id; /* NULL: all of a line */
     const char *const *roots;
     size_t nroots;
     const struct index_class_told *classes;

@@ -279,6 +279,7 @@ static void asked_free(struct asked_index *x, size_t nquestions)
     free(x->maybe);
     free(x->any);
     catalog_free(&x->catalog);
+    fields_free(&x->fields);
     settings_free(&x->settings);
     bly_index_free(x->x);
 }
@@ -292,6 +293,8 @@ static bool asked_open(struct asked_index *x, const char *path)
         return false;
     }
     return settings_read(&x->settings, x->x, path) &&
+           (!fields_any(&x->settings.fields) ||
+            fields_new(&x->fields, &x->settings.fields)) &&
            catalog_read(&x->catalog, x->x);
 }
 
@@ -398,6 +401,18 @@ static bool looks_binary(const char *path)
     return n && memchr(buf, 0, n);
 }
 
+/* May a file that is as it was have an answer, or be printed without one? */
+static bool known_wanted(const struct search *s, const struct asked_index *x,
+                         const struct known_file *k)
+{
+    bool any = s->args->count || k->flags & BLOCK_UNREAD;
+    for (size_t i = 0; i < k->nblocks && !any; i++) {
+        const uint64_t d = k->blocks[i].document;
+        any = x->any[d / 64] >> d % 64 & 1;
+    }
+    return any;
+}
+
 static bool to_search(void *ctx, const char *path, const struct stat *st)
 {
     struct walk_of *const w = ctx;
@@ -428,6 +443,8 @@ static bool to_search(void *ctx, const char *path, const struct stat *st)
                 s->nbinary++;
                 return true;
             }
+            if (!known_wanted(s, w->x, k))
+                return true;
             return target_put(s, k->name, k->flags & BLOCK_UNREAD ? NULL : k,
                               w->x);
         }

@@ -21,9 +21,10 @@ struct asked_index {
     bly_index *x;
     struct index_settings settings;
     struct catalog catalog;
-    uint64_t *maybe;     /* a bitmap for each question, one after another */
-    uint64_t *any;       /* blocks that at least one question wants */
-    struct needs *needs; /* for each question */
+    struct fields fields; /* that it knows, where not all of a line is */
+    uint64_t *maybe;      /* a bitmap for each question, one after another */
+    uint64_t *any;        /* blocks that at least one question wants */
+    struct needs *needs;  /* for each question */
     bool helps;
 };
 

@@ -16,6 +16,16 @@
 
 #define REST_BYTES ((size_t)1 << 20)
 
+/* The ids of the records that grep was given. */
+struct named_lines {
+    struct named_line {
+        uint64_t line;
+        size_t at, n; /* in text */
+    } * lines;
+    size_t n, room;
+    struct bytes text;
+};
+
 struct searcher {
     struct search *search;
     char *text;
@@ -25,6 +35,10 @@ struct searcher {
     size_t wanted_room;
     struct line_finder finder; /* with memory of its own */
     struct line_finder *finders;
+    struct record_cutter cutter; /* of the file's index */
+    struct input_file columns;   /* of the file */
+    struct named_lines names;
+    struct bytes grepped;
 };
 
 struct searcher *searcher_new(struct search *s)
@@ -55,6 +69,10 @@ void searcher_free(struct searcher *t)
     free(t->text);
     free(t->wanted);
     free(t->out.at);
+    fields_cutter_free(&t->cutter);
+    free(t->names.lines);
+    free(t->names.text.at);
+    free(t->grepped.at);
     free(t);
 }
 
@@ -69,28 +87,89 @@ struct text_user {
     void *ctx;
 };
 
-/* Everything from byte `at` on, in pieces that end at line ends. */
-static bool rest_read(struct searcher *t, struct text_file *f, uint64_t at,
-                      uint64_t line, const struct text_user *use, bool *more)
+static bool no_memory(struct searcher *t)
 {
+    fail("out of memory");
+    t->search->trouble = true;
+    return false;
+}
+
+/* Hand over a text, or the field that counts of its records. */
+static bool text_use(struct searcher *t, const struct text_user *use,
+                     const char *text, size_t n, uint64_t line, bool begins,
+                     bool block)
+{
+    if (!t->cutter.fields)
+        return use->text(use->ctx, text, n, line, block);
+    return fields_cut(&t->cutter, &t->columns, text, n, begins)
+               ? use->text(use->ctx, (const char *)t->cutter.text.at,
+                           t->cutter.text.n, line, block)
+               : no_memory(t);
+}
+
+/* Where are the columns of a file? It begins with n bytes that are given, or
+ * is read as far as necessary. False, with the reason printed. */
+static bool columns_find(struct searcher *t, struct text_file *f,
+                         const char *name, const char *text, size_t n)
+{
+    const struct fields *const fields = t->cutter.fields;
+    char why[200];
+    if (!text) {
+        ptrdiff_t got = 1;
+        n = 0;
+        if (!text_file_go(f, NULL, 0))
+            got = -1;
+        while (got > 0 && fields_whole(fields, t->text, n, 1) == 0) {
+            if (!GROW(&t->text, &t->room, n + REST_BYTES + BLOCK_SLACK))
+                return no_memory(t);
+            got = text_file_read(f, t->text + n, REST_BYTES);
+            n += got > 0 ? (size_t)got : 0;
+        }
+        if (got < 0) {
+            fail("%s: %s", name, text_file_error(f));
+            t->search->trouble = true;
+            return false;
+        }
+        text = t->text;
+    }
+    if (fields_columns(fields, text, n, &t->columns, why, sizeof why))
+        return true;
+    fail("%s: %s", name, why);
+    t->search->trouble = true;
+    return false;
+}
+
+/* Everything from byte `at` on, in pieces that end at line ends, or at those of
+ * records. */
+static bool rest_read(struct searcher *t, struct text_file *f, const char *name,
+                      uint64_t at, uint64_t line, const struct text_user *use,
+                      bool *more)
+{
+    const struct fields *const fields = t->cutter.fields;
     size_t n = 0;
     ptrdiff_t got = 0;
     if (!text_file_go(f, NULL, at))
         return false;
     do {
-        if (!GROW(&t->text, &t->room, n + REST_BYTES + 1)) {
-            fail("out of memory");
-            t->search->trouble = true;
+        if (!GROW(&t->text, &t->room, n + REST_BYTES + BLOCK_SLACK)) {
+            no_memory(t);
             return true;
         }
         got = text_file_read(f, t->text + n, REST_BYTES);
         n += got > 0 ? (size_t)got : 0;
-        const char *const cut = n ? memrchr(t->text, '\n', n) : NULL;
+        const char *const cut =
+            n && !(fields && fields->csv) ? memrchr(t->text, '\n', n) : NULL;
         const size_t ready = got <= 0 ? n
                              : cut    ? (size_t)(cut - t->text) + 1
-                                      : 0;
+                             : fields && fields->csv
+                                 ? fields_whole(fields, t->text, n, n)
+                                 : 0;
         if (ready) {
-            *more = use->text(use->ctx, t->text, ready, line, false);
+            if (fields && fields->csv && at == 0 &&
+                !columns_find(t, f, name, t->text, ready))
+                return true;
+            *more = text_use(t, use, t->text, ready, line, at == 0, false);
+            at += ready;
             line += lines_count(t->text, ready);
             memmove(t->text, t->text + ready, n - ready);
             n -= ready;
@@ -111,7 +190,7 @@ static bool block_read(struct searcher *t, struct text_file *f,
     size_t have = 0;
     while (have < n) {
         const size_t step = n - have < REST_BYTES ? n - have : REST_BYTES;
-        if (!GROW(&t->text, &t->room, have + step + 1))
+        if (!GROW(&t->text, &t->room, have + step + BLOCK_SLACK))
             return false;
         const ptrdiff_t got = text_file_read(f, t->text + have, step);
         if (got <= 0)
@@ -119,6 +198,12 @@ static bool block_read(struct searcher *t, struct text_file *f,
         have += (size_t)got;
     }
     return bly_hash(hasher, t->text, n) == b->hash;
+}
+
+/* Does the id of a record stand where the number of its line does elsewhere? */
+static bool names_records(const struct search *s, const struct target *target)
+{
+    return target->index && target->index->fields.has_id && s->numbers;
 }
 
 /* The wanted blocks of a file; without `wanted`, or if it is not in the index,
@@ -133,6 +218,15 @@ static void target_texts(struct searcher *t, const struct target *target,
     if (!f) {
         fail_path(target->name, errno);
         s->trouble = true;
+        return;
+    }
+    const struct fields *const fields =
+        target->index ? &target->index->fields : NULL;
+    t->cutter.fields = fields && fields->in.picker ? fields : NULL;
+    t->cutter.wants_ids = names_records(s, target);
+    if (k && t->cutter.fields && t->cutter.fields->csv &&
+        !columns_find(t, f, target->name, NULL, 0)) {
+        text_file_close(f);
         return;
     }
     size_t last = k ? k->nblocks : 0;
@@ -151,16 +245,17 @@ static void target_texts(struct searcher *t, const struct target *target,
             warn("%s: from line %llu on it is not what was indexed; searched "
                  "without the index",
                  target->name, (unsigned long long)b->line + 1);
-            if (!rest_read(t, f, b->at, b->line, use, &more)) {
+            if (!rest_read(t, f, target->name, b->at, b->line, use, &more)) {
                 fail("%s: %s", target->name, text_file_error(f));
                 s->trouble = true;
             }
             text_file_close(f);
             return;
         }
-        more = use->text(use->ctx, t->text, (size_t)b->len, b->line, true);
+        more = text_use(t, use, t->text, (size_t)b->len, b->line, b->at == 0,
+                        true);
     }
-    if (!k && !rest_read(t, f, 0, 0, use, &more)) {
+    if (!k && !rest_read(t, f, target->name, 0, 0, use, &more)) {
         fail("%s: %s", target->name, text_file_error(f));
         s->trouble = true;
     }
@@ -196,7 +291,8 @@ static bool direct_text(void *ctx, const char *text, size_t n, uint64_t line,
     struct bytes *const out = &d->t->out;
     struct found_line l;
     size_t at = 0, counted = 0;
-    const uint64_t before = d->found;
+    const uint64_t before = d->found, first = line;
+    const bool named = names_records(s, d->target);
     if (!lines_begin(d->finder, text, n)) {
         fail("out of memory");
         s->trouble = true;
@@ -213,7 +309,12 @@ static bool direct_text(void *ctx, const char *text, size_t n, uint64_t line,
         if (s->numbers) {
             line += lines_count(text + counted, l.at - counted);
             counted = l.at;
-            number_put(out, line + 1);
+            if (named) {
+                const bly_bytes id = fields_id(&d->t->cutter, line - first);
+                bytes_put(out, id.ptr, id.len);
+            } else {
+                number_put(out, line + 1);
+            }
             bytes_put(out, ":", 1);
         }
         bytes_put(out, text + l.at, l.end - l.at);
@@ -244,15 +345,75 @@ struct feeding {
     struct searcher *t;
     struct grep_run run;
     size_t task;
+    bool named;
 };
+
+/* Remember the ids of a text that grep gets. */
+static bool names_take(struct searcher *t, uint64_t line)
+{
+    struct named_lines *const to = &t->names;
+    for (uint64_t i = 0; i < t->cutter.nlines; i++) {
+        const bly_bytes id = fields_id(&t->cutter, i);
+        if (!id.len)
+            continue;
+        if (!GROW(&to->lines, &to->room, to->n + 1) ||
+            !bytes_put(&to->text, id.ptr, id.len))
+            return no_memory(t);
+        to->lines[to->n++] =
+            (struct named_line){ line + i, to->text.n - id.len, id.len };
+    }
+    return true;
+}
+
+/* What grep printed, with ids for numbers: of lines that begin with the name of
+ * the file, if that is printed, a number, and a mark. */
+static void names_put(struct searcher *t, const char *name)
+{
+    const struct named_lines *const names = &t->names;
+    const char *at = (const char *)t->grepped.at, *const end =
+                                                      at + t->grepped.n;
+    const size_t nname = t->search->names ? strlen(name) : 0;
+    size_t next = 0;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop + 1 : end;
+        const char *p = at;
+        uint64_t line = 0;
+        if (nname && (size_t)(end - at) > nname + 1 &&
+            memcmp(at, name, nname) == 0 &&
+            (at[nname] == ':' || at[nname] == '-'))
+            p += nname + 1;
+        /* A name may have a newline. */
+        if (p > stop) {
+            stop = memchr(p, '\n', (size_t)(end - p));
+            stop = stop ? stop + 1 : end;
+        }
+        const char *const digits = p;
+        while (p < stop && *p >= '0' && *p <= '9')
+            line = line * 10 + (uint64_t)(*p++ - '0');
+        if (p > digits && p < stop && (*p == ':' || *p == '-')) {
+            while (next < names->n && names->lines[next].line + 1 < line)
+                next++;
+            bytes_put(&t->out, at, (size_t)(digits - at));
+            if (next < names->n && names->lines[next].line + 1 == line)
+                bytes_put(&t->out, names->text.at + names->lines[next].at,
+                          names->lines[next].n);
+            at = p;
+        }
+        bytes_put(&t->out, at, (size_t)(stop - at));
+        at = stop;
+    }
+}
 
 static bool grep_text(void *ctx, const char *text, size_t n, uint64_t line,
                       bool block)
 {
     struct feeding *const g = ctx;
-    (void)line, (void)block;
+    (void)block;
+    if (g->named && !names_take(g->t, line))
+        return false;
     const bool more = grep_give(&g->run, text, n);
-    if (g->run.to && g->run.to->n >= (size_t)1 << 18 &&
+    if (g->run.to && !g->named && g->run.to->n >= (size_t)1 << 18 &&
         !turns_put(&g->t->search->turns, g->task, g->run.to))
         return false;
     return more;
@@ -270,15 +431,23 @@ static int grep_search(struct searcher *t, const struct target *target,
                        size_t task)
 {
     struct search *const s = t->search;
-    struct feeding g = { .t = t, .task = task };
+    struct feeding g = { .t = t,
+                         .task = task,
+                         .named = prints && names_records(s, target) };
     const struct text_user use = { grep_text, grep_gap, &g };
-    if (!grep_start(&g.run, argv, prints ? &t->out : NULL)) {
+    t->grepped.n = t->names.n = t->names.text.n = 0;
+    if (!grep_start(&g.run, argv,
+                    g.named  ? &t->grepped
+                    : prints ? &t->out
+                             : NULL)) {
         fail("grep: %s", g.run.error);
         s->trouble = true;
         return TROUBLE;
     }
     target_texts(t, target, wanted, &use);
     const int status = grep_end(&g.run);
+    if (g.named)
+        names_put(t, target->name);
     if (g.run.error)
         fail("grep: %s", g.run.error);
     if (status > 1)
@@ -419,6 +588,9 @@ static void target_print(struct searcher *t, const struct target *target,
         }
         memcpy(own, s->argv, (n + 1) * sizeof *own);
         own[s->label] = name;
+        for (size_t i = 0; i < n && names_records(s, target); i++)
+            if (strcmp(own[i], "--color=always") == 0)
+                own[i] = (char *)(uintptr_t) "--color=never";
         if (target->known && (target->known->flags & BLOCK_NULS))
             wanted = NULL;
         found = grep_search(t, target, wanted, own, !quick, task) == 0;
