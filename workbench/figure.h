@@ -78,6 +78,7 @@
     X(passwords)       \
     X(sealed)          \
     X(spell)           \
+    X(index)           \
     X(ranges)          \
     X(flows)           \
     X(flow_counts)     \
