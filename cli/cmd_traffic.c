@@ -153,6 +153,41 @@ static const struct opt traffic_block_options[] = {
     { 0 },
 };
 
+static const struct opt traffic_guard_options[] = {
+    TRAFFIC_FLOWS_COUNT_SCAN_DIGEST,
+    { "key", 0, OPT_TEXT, &traffic_args.key, "src|prefix/N",
+      "what makes packets those of one sender; src if not given" },
+    { "byte-rate", 0, OPT_POSITIVE, &traffic_args.guard.bytes, "N",
+      "bytes per second from which on a sender is blocked" },
+    { "packet-rate", 0, OPT_POSITIVE, &traffic_args.guard.packets, "N",
+      "packets per second, likewise" },
+    { "interval", 0, OPT_BETWEEN(SECONDS, 0.05, 3600), &traffic_args.interval,
+      "SECONDS", "in which they are counted, 1 if not given" },
+    { "ttl", 0, OPT_BETWEEN(POSITIVE, 1, 86400 * 365), &traffic_args.guard.ttl,
+      "SECONDS",
+      "a sender is released so long after it sent too much for the last time; "
+      "60 if not given" },
+    { "entries", 0, OPT_BETWEEN(POSITIVE, 1, 0x1p20), &traffic_args.entries,
+      "N", "senders that can be blocked at once, 10,000 if not given" },
+    { "allow", 0, OPT_TEXT, &traffic_args.block.allow, "FILE",
+      "never block these addresses and prefixes" },
+    FLAG("skip-bad", 0, traffic_args.block.skip_bad,
+         "leave out lines of lists that cannot be read"),
+    FLAG("dry-run", 0, traffic_args.guard.dry_run,
+         "say what would be blocked, and block nothing"),
+    { "counters", 0, OPT_BETWEEN(POSITIVE, 1, 0x1p24),
+      &traffic_args.guard.counters, "N",
+      "per stage of the filters, 65536 if not given" },
+    { "pins", 0, OPT_TEXT, &traffic_args.block.pins, "DIR",
+      "where the kernel's program is pinned; /sys/fs/bpf/bloomery if not "
+      "given" },
+    TRAFFIC_INNER,
+    TRAFFIC_SEED,
+    QUIET_OPTION("print no summary"),
+    JSON_OPTION(traffic_args),
+    { 0 },
+};
+
 static const struct opt traffic_scan_options[] = {
     TRAFFIC_FLOWS_COUNT_SCAN_DIGEST,
     TRAFFIC_INNER,
@@ -260,6 +295,7 @@ RUNS(traffic_gen, traffic_args)
 RUNS_IN("traffic", traffic_flows, traffic_args)
 RUNS_IN("traffic", traffic_count, traffic_args)
 RUNS_IN("traffic", traffic_block, traffic_args)
+RUNS_IN("traffic", traffic_guard, traffic_args)
 RUNS_IN("traffic", traffic_scan, traffic_args)
 RUNS_IN("traffic", traffic_digest, traffic_args)
 RUNS_IN("traffic", traffic_trace, traffic_args)
@@ -333,6 +369,25 @@ static const struct verb traffic_verbs[] = {
                          { "--add or --release", block_changed_fields, ONE },
                          { "--status", block_state_fields, ONE }),
       .run = run_traffic_block },
+    { .name = "guard",
+      .operands = "-i NAME",
+      .summary = "block heavy senders for a time",
+      .about =
+          "guard -i INTERFACE finds who sends more than --byte-rate or "
+          "--packet-rate, with a multistage filter, and lets the kernel drop "
+          "their packets until they have sent less for the time of --ttl. A "
+          "sender is blocked only for packets that were counted one by one, "
+          "never since it shares counters with others. It prints a line for "
+          "each that is blocked and released. The memory is bounded, and "
+          "heavy senders that find no room are counted. If the interface has "
+          "a list of block --xdp, senders are added to it; if not, a program "
+          "is attached as long as guard runs. Whoever is blocked when it ends "
+          "is released, by the kernel itself if need be.",
+      .options = traffic_guard_options,
+      .reports = REPORTS(
+          { "each that is blocked or released", guard_row_fields, LINES },
+          { "at the end", guard_fields, ONE }),
+      .run = run_traffic_guard },
     { .name = "scan",
       .operands = "[FILE]...",
       .summary = "look for many strings at once",
@@ -410,6 +465,8 @@ static const struct example traffic_examples[] = {
       "what it would have stopped, and whom by mistake" },
     { "bloomery traffic block --xdp eth0 bad.bly",
       "drop what is listed, in the kernel" },
+    { "bloomery traffic guard -i eth0 --byte-rate 5M --ttl 300",
+      "block whoever sends more than 5 MB per second" },
     { "bloomery traffic block --add eth0 192.0.2.7 --ttl 600",
       "for ten minutes also this one" },
     { 0 },

@@ -27,6 +27,47 @@ for line in sys.stdin:
 """
 
 
+# As many packets per second as there are senders, two each; with "attack", one of them sends fifty times as much.
+LOAD = """
+import os, select, socket, sys, time
+bad, good = sys.argv[1], sys.argv[2:]
+def sock(source):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((source, 0))
+    return s
+socks = [(s, sock(s)) for s in good]
+attacker, attack, n, sent = sock(bad), False, 0, 0
+while True:
+    for source, s in socks:
+        s.sendto(source.encode(), ("10.9.0.1", 5555))
+        n += 1
+        if attack and n % 20 == 0:
+            attacker.sendto(bad.encode(), ("10.9.0.1", 5555))
+        time.sleep(0.5 / len(socks))
+    if select.select([sys.stdin], [], [], 0)[0]:
+        word = sys.stdin.readline().strip()
+        if word not in ("attack", "peace"):
+            break
+        attack = word == "attack"
+        print(n // len(socks), flush=True)
+print(n // len(socks), flush=True)
+"""
+# Packets whose sources are not those of the host: "N COUNT" sends COUNT from each of N.
+FORGED = """
+import random, socket, struct, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("v1", 0))
+rng = random.Random(7)
+for line in sys.stdin:
+    n, count = map(int, line.split())
+    for _ in range(n):
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28, 0, 0, 64, 17, 0, rng.randbytes(4), bytes([10, 9, 0, 1]))
+        for _ in range(count):
+            s.send(bytes.fromhex(sys.argv[1]) + bytes(6) + b"\\x08\\0" + ip + bytes(8))
+    print(flush=True)
+"""
+
+
 def run(*words, ok=True, **kw):
     done = subprocess.run(words, capture_output=True, text=True, check=False, **kw)
     if ok and done.returncode:
@@ -91,6 +132,10 @@ class Wire:
             got |= set(new)
             waits -= set(new)
         return sorted(got - set(mark))
+
+    def start(self, script, *words):
+        return subprocess.Popen([*self.there(), sys.executable, "-c", script, *words], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
 
     def close(self):
         self.sender.kill()
@@ -227,6 +272,131 @@ def room():
         out["lengths"] = told("--add", "v0", "lengths")
         out["longer"] = told("--add", "v0", "2001:db8::/20")
         out["heard"] = w.heard(MARK, "10.9.0.2")
+        print(json.dumps(out))
+    finally:
+        w.close()
+
+
+class Guard:
+    def __init__(self, *words):
+        self.process = subprocess.Popen([PROGRAM, "traffic", "guard", "-i", "v0", "--json", *words], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.said = self.process.stderr.readline()
+        while "warning" in self.said:
+            self.said = self.process.stderr.readline()
+        if "until a signal" not in self.said:
+            skip(self.said.strip())
+
+    def event(self):
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.terminate()
+        out, said = self.process.communicate()
+        return [self.process.returncode, [json.loads(line) for line in out.splitlines()], said]
+
+
+def say(process, line):
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+def guard():
+    """One who sends fifty times as much as each of a thousand others, until he stops."""
+    good = [f"10.9.{16 + i // 250}.{1 + i % 250}" for i in range(1000)]
+    bad = "10.9.0.66"
+    w = Wire([*good, bad, *MARK])
+    out = {}
+    try:
+        g = Guard("--packet-rate", "10", "--ttl", "1")
+        load = w.start(LOAD, bad, *good)
+        say(load, "peace")
+        say(load, "attack")
+        began = time.monotonic()
+        out["block"] = g.event()
+        out["blocked_after"] = time.monotonic() - began
+        # Longer than the time for which one is blocked: it goes on, and so does the block.
+        rounds = int(say(load, "attack"))
+        while int(say(load, "attack")) < rounds + 5:
+            pass
+        say(load, "peace")
+        began = time.monotonic()
+        out["release"] = g.event()
+        out["released_after"] = time.monotonic() - began
+        out["rounds"] = int(say(load, "end"))
+        load.wait()
+        got = w.waiting()
+        out["good"] = sorted({got.count(source) for source in good})
+        out["bad"] = got.count(bad)
+        out["free"] = w.heard(MARK, bad)
+        out["end"] = g.end()
+        out["pins"] = os.path.exists("/sys/fs/bpf/bloomery")
+        print(json.dumps(out))
+    finally:
+        w.close()
+
+
+def flood(sender, process, source, event):
+    """Send until there is an event of the guard."""
+    while not select.select([process.stdout], [], [], 0)[0]:
+        sender.send(*[source] * 5)
+        time.sleep(0.01)
+    return event()
+
+
+def guards():
+    """What may go wrong: forged senders, a dry run, a guard that is killed, a list that is there, an interface that goes."""
+    bad = "10.9.0.66"
+    w = Wire([bad, "10.9.0.2", *MARK])
+    out = {}
+    try:
+        with open("allow", "w", encoding="ascii") as f:
+            f.write("10.9.9.9\nfd00::99\n")
+        often = "--packet-rate", "10", "--ttl", "1", "--allow", "allow"
+        g = Guard(*often, "--dry-run")
+        out["dry"] = flood(w, g.process, bad, g.event)
+        out["dry_heard"] = w.heard(MARK, bad)
+        out["dry_end"] = g.end()
+        # Of many sources with a packet each nobody is blocked; of many that send too much, as many as there is room for.
+        mac = run("ip", "-j", "link", "show", "v0").stdout
+        forged = w.start(FORGED, json.loads(mac)[0]["address"].replace(":", ""))
+        g = Guard(*often, "--entries", "50", "--counters", "64")
+        say(forged, "5000 1")
+        say(forged, "300 50")
+        out["forged"] = []
+        while not any(e["event"] == "no room" for e in out["forged"]):
+            out["forged"].append(g.event())
+        out["forged_end"] = g.end()
+        forged.kill()
+        forged.wait()
+        # Killed: the kernel releases by itself.
+        g = Guard(*often)
+        out["kill"] = flood(w, g.process, bad, g.event)
+        g.process.kill()
+        g.process.communicate()
+        while not w.heard(MARK, bad):
+            time.sleep(0.05)
+        block("--detach", "v0")
+        # A list that is there goes on, with its entries and its exceptions.
+        with open("list", "w", encoding="ascii") as f:
+            f.write("10.9.0.2\n")
+        block("--xdp", "v0", "list")
+        g = Guard(*often, "--key", "prefix/27")
+        out["with"] = flood(w, g.process, bad, g.event)
+        out["with_heard"] = w.heard(MARK, bad, "10.9.0.2")
+        # Another list takes its place, and those who are blocked stay blocked.
+        block("--xdp", "v0", "list", "--allow", "allow")
+        out["still_heard"] = w.heard(MARK, bad, "10.9.0.2")
+        out["with_end"] = g.end()
+        out["left"] = told("--status", "v0")
+        block("--detach", "v0")
+        g = Guard(*often)
+        block("--detach", "v0")
+        out["detached"] = [g.process.wait(), g.process.communicate()[1]]
+        g = Guard(*often)
+        run("ip", "link", "del", "v0")
+        out["gone"] = [g.process.wait(), g.process.communicate()[1]]
         print(json.dumps(out))
     finally:
         w.close()

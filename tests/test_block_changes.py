@@ -76,3 +76,46 @@ def test_room_is_bounded(ok, bly, tmp_path):
         assert status == 0 and did["added"] + did["renewed"] == 100000
     assert t["longer"][0] == 2 and "33 lengths" in t["longer"][2]
     assert t["lengths"][0] == 0 and t["heard"] == ["10.9.0.2"]
+
+
+def test_a_heavy_sender_is_blocked_and_released(ok, bly, tmp_path):
+    kernel_or_skip(bly, ok, tmp_path)
+    t = wire("guard", tmp_path)
+    print(t["blocked_after"], t["released_after"])
+    assert t["block"]["event"] == "block" and t["block"]["source"] == "10.9.0.66"
+    assert t["release"]["event"] == "release" and t["release"]["source"] == "10.9.0.66"
+    assert t["release"]["packets"] > 50
+    # A thousand senders have lost nothing; the other one came through before it was noticed.
+    assert t["good"] == [t["rounds"]]
+    assert 10 <= t["bad"] < t["rounds"] * 50 - t["release"]["packets"] + 1 and t["free"] == ["10.9.0.66"]
+    status, rows, _ = t["end"]
+    assert status == 0 and rows[-1]["blocked"] == rows[-1]["released"] == rows[-1]["most"] == 1
+    assert rows[-1]["stopped"] == t["release"]["packets"] and not t["pins"]
+
+
+def test_guards_in_trouble(ok, bly, tmp_path):
+    kernel_or_skip(bly, ok, tmp_path)
+    t = wire("guards", tmp_path)
+    assert t["dry"]["event"] == "block" and t["dry_heard"] == ["10.9.0.66"]
+    assert t["dry_end"][1][-1]["dry_run"] and t["dry_end"][1][-1]["blocked"] == 1
+    events = [e["event"] for e in t["forged"]]
+    assert events.count("block") >= 50
+    end = t["forged_end"][1][-1]
+    assert end["most"] == 50 and end["no_room"] >= 1
+    assert t["kill"]["source"] == "10.9.0.66"
+    assert t["with"]["source"] == "10.9.0.64/27" and t["with_heard"] == t["still_heard"] == []
+    assert t["left"][1]["stopped"] >= 1 and t["left"][1]["entries"] == 0
+    assert t["detached"][0] == 2 and "no longer attached" in t["detached"][1]
+    assert t["gone"][0] == 2
+
+
+def test_wrong_uses_of_changes(trouble):
+    trouble("traffic", "guard", "--byte-rate", "5", says="-i INTERFACE")
+    trouble("traffic", "guard", "-i", "nowhere0", says="--byte-rate")
+    trouble("traffic", "guard", "-i", "nowhere0", "--byte-rate", "5", "--key", "dst", says="src or prefix/N")
+    trouble("traffic", "guard", "-i", "nowhere0", "--byte-rate", "5", "--allow", "missing", says="missing")
+    trouble("traffic", "block", "--add", "eth0", says="usage")
+    trouble("traffic", "block", "--release", "eth0", "10.0.0.1", "--ttl", "5", says="--ttl")
+    trouble("traffic", "block", "--add", "eth0", "10.0.0.1", "--release", "eth0", says="exclude")
+    trouble("traffic", "block", "--add", "eth0", "10.0.0.300", says="10.0.0.300")
+    trouble("traffic", "block", "--status", "eth0", "--only", says="--only")

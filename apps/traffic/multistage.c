@@ -162,8 +162,8 @@ static bool parallel_passes(struct multistage *m, uint64_t hash, uint64_t bytes,
     return passes;
 }
 
-void multistage_packet(struct multistage *m, const struct flow_key *key,
-                       uint64_t bytes)
+struct flow *multistage_packet(struct multistage *m, const struct flow_key *key,
+                               uint64_t bytes)
 {
     const uint64_t hash = bly_hash(&m->hasher, key->at, key->len);
     uint32_t *const slot = slot_of(m, key, hash);
@@ -173,13 +173,14 @@ void multistage_packet(struct multistage *m, const struct flow_key *key,
         f->bytes += bytes;
         f->packets++;
         if (!m->spec.unshielded)
-            return;
+            return f;
     }
     const bool passes =
         m->spec.serial ? serial_passes(m, hash, bytes, &before)
                        : parallel_passes(m, hash, bytes, *slot != 0, &before);
     if (passes && !*slot)
         flow_enter(m, slot, key, hash, bytes, before);
+    return *slot ? &m->flows[*slot - 1] : NULL;
 }
 
 /* --------------------------------------------------------------- intervals */

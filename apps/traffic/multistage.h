@@ -41,8 +41,9 @@ struct multistage *multistage_new(const struct multistage_spec *spec);
 void multistage_free(struct multistage *m);
 uint64_t multistage_bytes(const struct multistage *m);
 
-void multistage_packet(struct multistage *m, const struct flow_key *key,
-                       uint64_t bytes);
+/* The flow, if it has an entry now; its counts may be set to zero. */
+struct flow *multistage_packet(struct multistage *m, const struct flow_key *key,
+                               uint64_t bytes);
 
 /* The flows of this interval that have, or may have, reached the threshold, the
  * largest first; valid until the next call. */

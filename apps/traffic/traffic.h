@@ -10,7 +10,7 @@
 typedef int traffic_verb(const struct traffic_args *args,
                          const struct list *operands);
 traffic_verb traffic_flows, traffic_gen;
-traffic_verb traffic_count, traffic_block;
+traffic_verb traffic_count, traffic_block, traffic_guard;
 traffic_verb traffic_scan;
 traffic_verb traffic_digest, traffic_trace;
 traffic_verb traffic_queue;

@@ -40,6 +40,11 @@ struct traffic_args {
         double fpr;
         bool skip_bad, kernel, empty, only;
     } block;
+    struct guard_args {
+        uint64_t bytes, packets, counters; /* per second; per stage */
+        uint64_t ttl;
+        bool dry_run;
+    } guard;
     struct scan_args {
         const char *rules, *strings;
         uint64_t memory;
@@ -153,6 +158,25 @@ struct block_changed {
 
 extern const struct field block_made_fields[], block_sum_fields[];
 extern const struct field block_state_fields[], block_changed_fields[];
+
+/* guard: what it did, and what there was in all. */
+struct guard_row {
+    double time;
+    const char *event; /* "block", "release", "no room" */
+    char source[64];
+    double seconds; /* that were counted, or that it was blocked */
+    uint64_t packets, bytes, senders;
+};
+
+struct guard_summary {
+    struct traffic_totals totals;
+    uint64_t blocked, released, most, no_room, spared;
+    uint64_t stopped, stopped_bytes; /* from those who were blocked */
+    uint64_t memory;
+    bool dry_run;
+};
+
+extern const struct field guard_row_fields[], guard_fields[];
 
 /* scan: a match, and what there was in all. */
 struct scan_row {

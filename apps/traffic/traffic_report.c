@@ -174,6 +174,39 @@ const struct field block_changed_fields[] = {
     { 0 },
 };
 
+const struct field guard_row_fields[] = {
+    FIELD(struct guard_row, time, SECONDS, "when, since 1970"),
+    FIELD(struct guard_row, event, NONE, "block, release, or no room"),
+    FIELD(struct guard_row, source, NONE, "the address, or prefix"),
+    FIELD(struct guard_row, seconds, SECONDS,
+          "in which it sent what follows; of a release, for which it was "
+          "blocked"),
+    FIELD(struct guard_row, packets, NONE,
+          "that it sent; of a release, that were stopped"),
+    FIELD(struct guard_row, bytes, BYTES,
+          "likewise; 0: only packets are counted"),
+    FIELD(struct guard_row, senders, NONE,
+          "no room: how often one was not blocked"),
+    { 0 },
+};
+
+const struct field guard_fields[] = {
+    MEMBERS(struct guard_summary, totals, NONE, total_fields),
+    FIELD(struct guard_summary, dry_run, NONE, "nothing was really blocked"),
+    FIELD(struct guard_summary, blocked, NONE, "how often one was blocked"),
+    FIELD(struct guard_summary, released, NONE, "and released"),
+    FIELD(struct guard_summary, most, NONE,
+          "blocked at the same time, at most"),
+    FIELD(struct guard_summary, no_room, NONE,
+          "times that a heavy one found no room, and was not blocked"),
+    FIELD(struct guard_summary, spared, NONE,
+          "times that one of --allow sent too much"),
+    FIELD(struct guard_summary, stopped, NONE, "packets that were stopped"),
+    FIELD(struct guard_summary, stopped_bytes, BYTES, "their bytes"),
+    FIELD(struct guard_summary, memory, BYTES, "of counters and lists"),
+    { 0 },
+};
+
 const struct field scan_row_fields[] = {
     FIELD(struct scan_row, file, NONE, "the file, capture or interface"),
     FIELD(struct scan_row, flow, OPTIONAL, "the flow, of a capture"),
