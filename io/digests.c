@@ -10,11 +10,13 @@
 
 #include "io/digests.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/byte_order.h"
+#include "io/x86_digests.h"
 
 #define BLOCK 64
 
@@ -123,21 +125,22 @@ static inline void round_sha256(uint32_t a, uint32_t b, uint32_t c, uint32_t *d,
          majority(a, b, c);
 }
 
-static void stir_sha256(uint32_t *state, const uint32_t words[16])
+const uint32_t sha256_constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+    0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
+    0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+    0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+    0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+    0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+    0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2
+};
+
+void stir_sha256_portable(uint32_t *state, const uint32_t words[16])
 {
-    static const uint32_t constants[64] = {
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
-        0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
-        0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
-        0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
-        0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
-        0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
-        0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
-        0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
-        0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2
-    };
     uint32_t w[64];
     memcpy(w, words, 16 * sizeof *w);
     for (unsigned t = 16; t < 64; t++) {
@@ -153,7 +156,7 @@ static void stir_sha256(uint32_t *state, const uint32_t words[16])
     for (unsigned t = 0; t < 64; t += 8) {
         uint32_t x[8];
         for (unsigned i = 0; i < 8; i++)
-            x[i] = constants[t + i] + w[t + i];
+            x[i] = sha256_constants[t + i] + w[t + i];
         round_sha256(s[0], s[1], s[2], &s[3], s[4], s[5], s[6], &s[7], x[0]);
         round_sha256(s[7], s[0], s[1], &s[2], s[3], s[4], s[5], &s[6], x[1]);
         round_sha256(s[6], s[7], s[0], &s[1], s[2], s[3], s[4], &s[5], x[2]);
@@ -166,6 +169,22 @@ static void stir_sha256(uint32_t *state, const uint32_t words[16])
     for (unsigned i = 0; i < 8; i++)
         state[i] += s[i];
     explicit_bzero(w, sizeof w);
+}
+
+/* Asked once: two threads that ask at the same time get the same answer. */
+static void stir_sha256(uint32_t *state, const uint32_t words[16])
+{
+    enum { UNKNOWN, NO, YES };
+    static _Atomic int by_x86 = UNKNOWN;
+    int by = atomic_load_explicit(&by_x86, memory_order_relaxed);
+    if (by == UNKNOWN) {
+        by = x86_has_sha() ? YES : NO;
+        atomic_store_explicit(&by_x86, by, memory_order_relaxed);
+    }
+    if (by == YES)
+        stir_sha256_x86(state, words);
+    else
+        stir_sha256_portable(state, words);
 }
 
 static const struct sum sha1 = { { 0x67452301, 0xefcdab89, 0x98badcfe,
