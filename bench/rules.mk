@@ -3,6 +3,9 @@ BENCH := $(patsubst bench/%.c,$(B)/bench/%,$(sort $(wildcard bench/*.c)))
 ifneq ($(LEVELDB),yes)
 BENCH := $(filter-out %/speed_leveldb,$(BENCH))
 endif
+ifneq ($(GUMBO),yes)
+BENCH := $(filter-out %/html_pages,$(BENCH))
+endif
 $(B)/bench/%: bench/%.c $(B)/release/jobs.a $(B)/release/libbloomery.a
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(LIBRARY_FLAGS) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) $(filter %.c %.o,$^) $(filter %.a,$^) -pthread \

@@ -11,6 +11,7 @@
 
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/options.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 #include "io/files.h"
 #include "io/keys.h"
@@ -51,6 +52,7 @@ static const struct opt dedup_options[] = {
     { "removed", 0, OPT_TEXT, &wanted.removed, "FILE",
       "write what was removed: id, id of the document that stays in its place, "
       "likeness" },
+    HTML_OPTIONS(wanted.pages),
     BINARY_OPTION,
     { "text-field", 0, OPT_TEXT, &given.text_field, "FIELD",
       "where a line of JSON has its text: the name of a field or a JSON "
@@ -312,6 +314,25 @@ static bool pick(struct dedup_options *o, bool ngrams)
            (!o->has_id || pick_field("id-field", given.id_field, &o->id));
 }
 
+/* Be the program that can read pages, where there may be some. False, with the
+ * reason printed, where they cannot be read, or not in this way. */
+static bool pick_pages(struct dedup_options *o)
+{
+    const bool parts =
+        o->one_pass && o->stream.unit != STREAM_BANDS && o->stream.paragraphs;
+    if (o->pages.html && parts)
+        return refuse("of a web page no part can be removed, only all of it; "
+                      "--html goes with whole documents");
+    if (o->pages.html && o->pages.tags)
+        return refuse("--html and --tags exclude each other");
+    o->pages.tags |= parts;
+    if (!html_works() && o->pages.html)
+        return program_run("html") == YES;
+    if (!html_works() && o->format == DEDUP_FILES && !o->pages.tags)
+        program_try("html"); /* without it, files that are none will do */
+    return true;
+}
+
 static int run_dedup(struct list *operands)
 {
     struct dedup_options *const o = &wanted;
@@ -326,7 +347,8 @@ static int run_dedup(struct list *operands)
     if (o->all_pairs && !o->pairs)
         return fail("--all says which pairs --pairs FILE writes");
     o->one_pass = filtered && !memory;
-    const int status = pick(o, ngrams) ? dedup_run(o, &inputs) : TROUBLE;
+    const int status =
+        pick(o, ngrams) && pick_pages(o) ? dedup_run(o, &inputs) : TROUBLE;
     json_path_free(&o->text);
     json_path_free(&o->id);
     json_path_free(&o->field);
@@ -352,23 +374,27 @@ const struct command cmd_dedup = {
     .name = "dedup",
     .usage = "[ngrams] [OPTION]... [INPUT]... [-o OUT]",
     .summary = "remove near-copies from a corpus",
-    .about = "Reads documents, one line of JSON each, and writes those that "
-             "are not near-copies of others, byte for byte and in their order. "
-             "Two documents are compared by their shingles, 5 words in a row: "
-             "their likeness is the number of shingles in both divided by the "
-             "number in either. Sketches find the candidates, and the texts "
-             "themselves decide: no document is removed unless one that stays "
-             "is at least that similar to it.\n\n"
-             "Malformed lines are kept, counted and reported; texts without "
-             "words resemble nothing and are kept. gzip, zstd, xz and bzip2 "
-             "are recognised.\n\n"
-             "With --paragraphs, with ngrams as the first word, and with "
-             "--index bloom, a filter of any kind that adds takes the place of "
-             "sketches: one pass, and memory that does not grow with the text. "
-             "A filter sees words, not bytes: case, punctuation and spacing do "
-             "not matter. It cannot compare: with --index bloom, a document "
-             "may be removed that is somewhat less similar to an earlier one "
-             "than the threshold says; the report says how likely that is.",
+    .about =
+        "Reads documents, one line of JSON each, and writes those that "
+        "are not near-copies of others, byte for byte and in their order. "
+        "Two documents are compared by their shingles, 5 words in a row: "
+        "their likeness is the number of shingles in both divided by the "
+        "number in either. Sketches find the candidates, and the texts "
+        "themselves decide: no document is removed unless one that stays "
+        "is at least that similar to it.\n\n"
+        "Malformed lines are kept, counted and reported; texts without "
+        "words resemble nothing and are kept. gzip, zstd, xz and bzip2 "
+        "are recognised.\n\n"
+        "With --html, and of files that are web pages, what readers see is "
+        "compared, without menus, headers and footers; what is written "
+        "are the pages as they came.\n\n"
+        "With --paragraphs, with ngrams as the first word, and with "
+        "--index bloom, a filter of any kind that adds takes the place of "
+        "sketches: one pass, and memory that does not grow with the text. "
+        "A filter sees words, not bytes: case, punctuation and spacing do "
+        "not matter. It cannot compare: with --index bloom, a document "
+        "may be removed that is somewhat less similar to an earlier one "
+        "than the threshold says; the report says how likely that is.",
     .options = dedup_options,
     .examples = dedup_examples,
     .reports = REPORTS({ "", dedup_fields, ONE },

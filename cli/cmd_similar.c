@@ -2,12 +2,19 @@
  * cmd_similar.c - how alike are a few texts?
  */
 #include "apps/similar/similar.h"
+#include "cli/program.h"
 #include "cli/rows.h"
 
 static struct similar_args similar_args = { .fpr = 0.01 };
 
 static int similar_run(struct list *operands)
 {
+    const struct html_wish *const w = &similar_args.pages;
+    bool pages = w->html;
+    for (size_t i = 0; i < operands->n && !pages && !w->tags; i++)
+        pages = html_file(operands->at[i]);
+    if (pages && !html_works())
+        return program_run("html");
     return similar(&similar_args, operands);
 }
 
@@ -24,6 +31,7 @@ static const struct opt similar_options[] = {
     { "output", 'o', OPT_TEXT, &similar_args.output, "FILE",
       "save the sketch of the text, or of all texts together, to FILE; - is "
       "standard output" },
+    HTML_OPTIONS(similar_args.pages),
     BINARY_OPTION,
     WAIT_OPTION,
     JSON_OPTION(similar_args),
@@ -34,6 +42,7 @@ static const struct example similar_examples[] = {
     { "bloomery similar draft1.txt draft2.txt",
       "how much of one is in the other?" },
     { "bloomery similar --unit char *.txt", "every pair, by characters" },
+    { "bloomery similar old.html new.html", "what readers of pages see" },
     { "bloomery similar -o draft1.bly draft1.txt",
       "keep the sketch, of 1.4 KB, instead of the text" },
     { "bloomery similar draft1.bly draft2.txt",
@@ -56,6 +65,9 @@ const struct command cmd_similar = {
         "and the share to expect by chance.\n\n"
         "Compressed files (gzip, zstd, xz, bzip2) are decompressed; - is "
         "standard input. A text without words resembles nothing.\n\n"
+        "Of a web page what its reader sees is compared, without menus, "
+        "headers "
+        "and footers of the site; docs/dedup.md states the rule.\n\n"
         "A TEXT may also be a sketch that was saved with -o: it is compared by "
         "sketch alone, and the texts beside it are sketched like it unless "
         "options say how. bloomery merge makes one sketch of several, which is "

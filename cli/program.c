@@ -22,11 +22,9 @@ static char **line;
 static const struct {
     const char *name, *needs;
 } programs[] = {
-    { "net", "libsodium" },
-    { "redis", "libhiredis" },
-    { "parquet", "libsnappy" },
-    { "traffic", "libpcap" },
-    { "web", "libcurl and libmicrohttpd" },
+    { "net", "libsodium" },     { "redis", "libhiredis" },
+    { "parquet", "libsnappy" }, { "traffic", "libpcap" },
+    { "html", "libgumbo" },     { "web", "libcurl and libmicrohttpd" },
 };
 
 void program_began(char **argv)

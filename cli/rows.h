@@ -14,6 +14,14 @@
          "read the bytes of input files as they are: unpack nothing, and " \
          "do not refuse archives or databases")
 
+#define HTML_OPTIONS(w)                                                       \
+    FLAG("html", 0, (w).html,                                                 \
+         "texts are web pages: what their readers see counts, without menus " \
+         "and the like; not needed for files that are named *.html or begin " \
+         "like a page"),                                                      \
+        FLAG("tags", 0, (w).tags,                                             \
+             "web pages are texts like any other: tags and scripts count")
+
 /* Which part of a line is the key; `use` is what the delimiter separates. */
 #define SELECT_OPTIONS(k)                                                     \
     OPTION("field", 0, OPT_TEXT, &(k).select.field, "N",                      \

@@ -21,6 +21,7 @@
 
 #include "apps/dedup/options.h"
 #include "apps/dedup/dedup_store.h"
+#include "io/html/html.h"
 #include "io/ordered.h"
 
 #define DEDUP_MAX_DOCS UINT32_MAX
@@ -131,19 +132,21 @@ bool dedup_room(struct dedup_job *job, uint64_t n, struct dedup_docs *docs);
 bool dedup_append(struct dedup_job *job, const struct dedup_part *p,
                   struct dedup_docs *docs);
 
-/* The text of a line: what json_find() and unescaping make of it in buf, which
- * grows, or the line itself. fields: text, id, field, as found. NULL, or why
- * there is none. */
+/* The text of a line of a block: what json_find() and unescaping make of it in
+ * buf, which grows, or the line itself; of a page what its reader sees. fields:
+ * text, id, field, as found. NULL, or why there is none. */
 struct dedup_text {
     char *buf;
     size_t room;
+    struct html html;
     const char *at;
     size_t len;
     struct json_slice fields[3];
     bool odd; /* JSON, and not UTF-8 */
 };
-const char *dedup_text(const struct dedup_options *opt, const char *line,
-                       size_t n, struct dedup_text *out);
+const char *dedup_text(const struct dedup_options *opt, const struct block *b,
+                       const char *line, size_t n, struct dedup_text *out);
+void dedup_text_free(struct dedup_text *t);
 
 /* Ids and names of files stand in lists with a tab or a line's end behind them,
  * so control characters in them become question marks. */

@@ -109,10 +109,10 @@ static size_t sort_set(struct set_maker *w, const uint64_t *x, size_t n,
 
 /* The set of shingles of one line, behind those of the block so far. */
 static bool make_set(const struct making *m, struct set_maker *w,
-                     const char *line, size_t n)
+                     const struct block *b, const char *line, size_t n)
 {
     bly_shingles x;
-    if (dedup_text(m->job->opt, line, n, &w->text))
+    if (dedup_text(m->job->opt, b, line, n, &w->text))
         return input_fail(m->in, "the input changed while it was read");
     if (bly_shingle(w->cut, w->text.at, w->text.len, &x))
         return input_fail(m->in, "%s", bly_error());
@@ -134,7 +134,7 @@ static bool make_sets(void *ctx, unsigned worker, struct block *b)
     const char *line;
     w->n = 0;
     for (uint64_t i = b->first; input_line(m->in, b, &from, &line, &n); i++)
-        if (m->at[i] == WANTED && !make_set(m, w, line, n))
+        if (m->at[i] == WANTED && !make_set(m, w, b, line, n))
             return false;
     return true;
 }
@@ -205,7 +205,7 @@ static bool read_sets(struct dedup_job *job, const struct dedup_docs *docs,
         ok = dedup_fail(job, "%s", in->error);
     for (unsigned i = 0; m.makers && i < nworkers; i++) {
         bly_shingler_free(m.makers[i].cut);
-        free(m.makers[i].text.buf);
+        dedup_text_free(&m.makers[i].text);
         free(m.makers[i].words);
         free(m.makers[i].places);
     }

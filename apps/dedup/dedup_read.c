@@ -38,8 +38,8 @@ static const char *unescape_text(struct dedup_text *t)
     return NULL;
 }
 
-const char *dedup_text(const struct dedup_options *opt, const char *line,
-                       size_t n, struct dedup_text *out)
+static const char *line_text(const struct dedup_options *opt, const char *line,
+                             size_t n, struct dedup_text *out)
 {
     out->odd = false;
     if (opt->format != DEDUP_JSON) {
@@ -64,6 +64,31 @@ const char *dedup_text(const struct dedup_options *opt, const char *line,
         return "its text field is not a string";
     out->odd = !utf8_valid(out->fields[0].at, out->fields[0].len);
     return unescape_text(out);
+}
+
+const char *dedup_text(const struct dedup_options *opt, const struct block *b,
+                       const char *line, size_t n, struct dedup_text *out)
+{
+    const char *const why = line_text(opt, line, n, out);
+    bly_bytes text;
+    if (why || !html_is_page(&opt->pages,
+                             opt->format == DEDUP_FILES ? b->file->name : NULL,
+                             out->at, out->len))
+        return why;
+    if (!html_works())
+        return "a web page, which needs the program bloomery-html; --tags "
+               "reads it as plain text";
+    if (!html_text(&out->html, out->at, out->len, NULL, &text))
+        return "out of memory";
+    out->at = text.ptr;
+    out->len = text.len;
+    return NULL;
+}
+
+void dedup_text_free(struct dedup_text *t)
+{
+    free(t->buf);
+    html_free(&t->html);
 }
 
 bool dedup_bad_line(const struct dedup_options *opt, struct input *in,
@@ -196,7 +221,7 @@ static bool read_block(void *ctx, unsigned worker, struct block *b)
         !ROOM(r->whys, r->whys_room, b->nlines))
         return input_fail(all->docs->in, "out of memory");
     for (size_t i = 0; input_line(all->docs->in, b, &at, &line, &n); i++) {
-        r->whys[i] = dedup_text(o, line, n, &r->text);
+        r->whys[i] = dedup_text(o, b, line, n, &r->text);
         r->odd += !r->whys[i] && r->text.odd;
         if (b->first + i >= all->docs->resumed && !read_row(all, r, r->whys[i]))
             return false;
@@ -253,7 +278,7 @@ bool dedup_read(struct dedup_job *job, struct dedup_docs *docs)
         struct reader *const r = &all.readers[i];
         bly_shingler_free(r->cut);
         bly_sketch_free(r->sketch);
-        free(r->text.buf);
+        dedup_text_free(&r->text);
         free(r->whys);
         dedup_part_free(&r->part);
     }

@@ -65,8 +65,9 @@ static uint64_t fingerprint(const struct dedup_options *o,
     unsigned char head[BLY_SKETCH_HEAD];
     bly_sketch_spec_write(&o->sketch, head);
     uint64_t sum = dedup_chain(docs->base, head, sizeof head);
-    const int small[] = { (int)o->format, (int)o->priority, o->ascending,
-                          o->want_ids, o->whole_only };
+    const int small[] = { (int)o->format,   o->pages.html, o->pages.tags,
+                          (int)o->priority, o->ascending,  o->want_ids,
+                          o->whole_only };
     sum = dedup_chain(sum, small, sizeof small);
     sum = mix_path(sum, &o->text);
     sum = mix_path(sum, &o->id);

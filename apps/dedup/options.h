@@ -6,6 +6,7 @@
 
 #include <bloomery/sketch.h>
 
+#include "io/html/html.h"
 #include "io/json_field.h"
 #include "report/fields.h"
 #include "report/words.h"
@@ -49,6 +50,7 @@ struct dedup_options {
     struct json_path text, id, field;
     bool has_id, has_field, want_ids;
     uint64_t max_line;
+    struct html_wish pages;
 
     bly_sketch_spec sketch;
     double threshold, recall;

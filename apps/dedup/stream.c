@@ -138,7 +138,7 @@ static bool stream_line(struct streaming *s, struct stream_worker *w,
                         const struct block *b, const char *line, size_t n,
                         size_t from, size_t to, size_t number)
 {
-    const char *const why = dedup_text(s->opt, line, n, &w->text);
+    const char *const why = dedup_text(s->opt, b, line, n, &w->text);
     if (why) {
         if (!ROOM(w->bad, w->bad_room, w->nbad + 1))
             return false;
@@ -313,7 +313,7 @@ static void workers_free(struct streaming *s)
         struct stream_worker *const w = &s->workers[i];
         bly_shingler_free(w->cut);
         bly_sketch_free(w->sketch);
-        free(w->text.buf);
+        dedup_text_free(&w->text);
         free(w->units);
         free(w->keys);
         free(w->bits);

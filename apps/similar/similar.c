@@ -41,15 +41,26 @@ struct similar_pair {
 
 /* ---------------------------------------------------------------- texts */
 
-static int similar_cut(const char *name, uint64_t most, bly_shingler *cut,
-                       struct block *b, const bly_sketch_spec *spec,
-                       struct similar_text *t)
+static int similar_cut(const char *name, const struct similar_args *args,
+                       bly_shingler *cut, struct block *b, struct html *html,
+                       const bly_sketch_spec *spec, struct similar_text *t)
 {
+    const uint64_t most = args->max_text;
     bly_shingles x;
+    bly_bytes text;
     if (!text_read(name, most ? most : INPUT_LINE_MOST,
                    "use --max-text for longer ones", b))
         return TROUBLE;
-    if (bly_shingle(cut, b->at, b->len, &x))
+    text = (bly_bytes){ b->at, b->len };
+    if (html_is_page(&args->pages, name, b->at, b->len)) {
+        if (!html_works())
+            return fail("%s: a web page; --html takes the text of pages that "
+                        "do not come from a file, --tags all of it",
+                        show_name(name));
+        if (!html_text(html, b->at, b->len, NULL, &text))
+            return fail("out of memory");
+    }
+    if (bly_shingle(cut, text.ptr, text.len, &x))
         return fail("%s: %s", name, bly_error());
     t->file = name;
     t->nwords = x.nwords;
@@ -224,15 +235,17 @@ static int similar_all(const char *const *names, size_t n,
                        struct similar_pair *pairs)
 {
     struct block b = { 0 };
+    struct html html = { 0 };
     bly_shingler *cut;
     int status = YES;
     if (bly_shingler_new(&spec->shingling, NULL, &cut))
         return fail_library();
     for (size_t i = 0; i < n && status == YES; i++)
-        status = is_saved(names[i]) ? similar_saved(names[i], &t[i])
-                                    : similar_cut(names[i], args->max_text, cut,
-                                                  &b, spec, &t[i]);
+        status = is_saved(names[i])
+                     ? similar_saved(names[i], &t[i])
+                     : similar_cut(names[i], args, cut, &b, &html, spec, &t[i]);
     block_free(&b);
+    html_free(&html);
     bly_shingler_free(cut);
     if (status == YES)
         status = similar_filters(args->fpr, t, n);

@@ -4,6 +4,7 @@
 #ifndef BLY_SIMILAR_H
 #define BLY_SIMILAR_H
 
+#include "io/html/html.h"
 #include "io/texts.h"
 #include "report/fields.h"
 #include "report/words.h"
@@ -15,6 +16,7 @@ struct similar_args {
     double fpr;          /* of the filters */
     uint64_t max_text;   /* bytes of a text; 0: the default */
     const char *output;  /* where to save the sketch of all texts; NULL: not */
+    struct html_wish pages;
     bool json;
 };
 
