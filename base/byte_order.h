@@ -33,4 +33,10 @@ static inline void put_le(unsigned char *p, uint64_t x, unsigned nbytes)
     memcpy(p, &x, nbytes);
 }
 
+static inline void put_be(unsigned char *p, uint64_t x, unsigned nbytes)
+{
+    for (unsigned i = nbytes; i--; x >>= 8)
+        p[i] = (unsigned char)x;
+}
+
 #endif

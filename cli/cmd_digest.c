@@ -114,6 +114,52 @@ static const struct opt digest_relay_options[] = {
     { 0 },
 };
 
+#define DIGEST_KEY                                                   \
+    OPTION("key-file", 'K', OPT_TEXT, &digest_args.key_file, "FILE", \
+           "seal what is told with the secret in FILE, which all must have")
+
+static const struct opt digest_follow_options[] = {
+    { "begin", 0, OPT_LIST, &digest_args.begin, "FILE",
+      "for a store.log: the swap.state of the first cache_dir, and so on; what "
+      "the cache holds to begin with; may be repeated" },
+    { "tell", 0, OPT_TEXT, &digest_args.tell, "ADDRESS:PORT",
+      "tell peers there what has changed" },
+    { "threshold", 'T', OPT_RATE, &digest_args.threshold, "P",
+      "tell them when this share of the entries is new; 1% if not given" },
+    { "every", 0, OPT_BETWEEN(POSITIVE, 1, 86400), &digest_args.every,
+      "SECONDS",
+      "and after this time, if anything has changed; 300 if not given" },
+    DIGEST_KEY,
+    { "items", 'n', OPT_POSITIVE, &digest_args.items, "N",
+      "the least capacity in entries; it grows with the cache; 1000 if not "
+      "given" },
+    { "fpr", 'p', OPT_RATE, &digest_args.fpr, "P",
+      "rate of false positives; 1% if not given" },
+    { "bits", 'b', OPT_LIST, &digest_args.bits, "N",
+      "bits per entry instead of a rate, up to 127 (Squid uses 5)" },
+    DIGEST_LIFETIME("how long a digest is valid for Squid; 300 if not given"),
+    DIGEST_SERVER,
+    DIGEST_EVERY("print nothing but errors"),
+    { 0 },
+};
+
+static const struct opt digest_peers_options[] = {
+    { "peer", 0, OPT_LIST, &digest_args.peers, "NAME=HOST:PORT",
+      "a peer, and where its digest follow --tell is; may be repeated" },
+    DIGEST_KEY,
+    FLAG("helper", 0, digest_args.helper,
+         "answer the lines of Squid's external_acl_type on standard input"),
+    { "icp", 0, OPT_LIST, &digest_args.icp, "ADDRESS:PORT",
+      "answer ICP there, for the first peer, the second and so on; may be "
+      "repeated; port 0 is any free one" },
+    { "timeout", 0, OPT_BETWEEN(POSITIVE, 1, 86400), &digest_args.timeout,
+      "SECONDS", "how long to wait for the peers' digests; 30 if not given" },
+    { "max-size", 0, OPT_POSITIVE, &digest_args.max_size, "SIZE",
+      "the largest digest that is taken from a peer; 64MiB if not given" },
+    DIGEST_EVERY("print nothing but errors"),
+    { 0 },
+};
+
 static const struct opt digest_simulate_options[] = {
     { "bits", 'b', OPT_LIST, &digest_args.bits, "N",
       "bits per document, may be repeated; 8, 16 and 32 if not given" },
@@ -152,6 +198,8 @@ RUNS(digest_build, digest_args)
 RUNS(digest_has, digest_args)
 RUNS_IN("web", digest_serve, digest_args)
 RUNS_IN("web", digest_relay, digest_args)
+RUNS_IN("web", digest_follow, digest_args)
+RUNS_IN("web", digest_peers, digest_args)
 RUNS(digest_simulate, digest_args)
 
 static const struct verb digest_verbs[] = {
@@ -212,6 +260,38 @@ static const struct verb digest_verbs[] = {
       .options = digest_relay_options,
       .reports = DIGEST_SERVES,
       .run = run_digest_relay },
+    { .name = "follow",
+      .operands = "FILE...",
+      .summary = "keep the digest of a cache up to date, and tell peers",
+      .about =
+          "follow stays beside a Squid, reads what it writes about its cache "
+          "(the swap.state of each cache_dir, or store.log), and keeps a "
+          "counting filter of what is there. Requests for " DIGEST_PATH
+          " get the digest of that moment. With --tell, digest peers "
+          "processes elsewhere are told what changes: the whole digest once, "
+          "then compressed deltas.",
+      .options = digest_follow_options,
+      .reports = REPORTS({ "at the start", following_fields, LINES },
+                         { "then", serving_fields, LINES },
+                         { "at the end", served_fields, LINES },
+                         { "and", followed_fields, LINES }),
+      .run = run_digest_follow },
+    { .name = "peers",
+      .operands = "[URL]...",
+      .summary = "which peer may have this URL?",
+      .about =
+          "peers listens to the digest follow --tell of other caches and says "
+          "which of them may have a URL: to you, once; to Squid, as the helper "
+          "of an external_acl_type (OK peer_=NAME, or ERR), or by ICP at an "
+          "address for each peer, which takes the place of its ICP port in "
+          "cache_peer. The exit status is 0 if a peer may have one of the "
+          "URLs, 1 if none has, and 2 after an error.",
+      .options = digest_peers_options,
+      .reports =
+          REPORTS({ "for each URL", peer_url_fields, LINES },
+                  { "at the start, with --icp", peer_start_fields, LINES },
+                  { "at the end, with --icp", peer_end_fields, LINES }),
+      .run = run_digest_peers },
     { .name = "simulate",
       .operands = "[INPUT]...",
       .summary = "how much would neighbours save each other?",
@@ -237,6 +317,10 @@ static const struct example digest_examples[] = {
       "make a digest of a cache without asking the proxy" },
     { "bloomery digest relay sibling:3128 --listen 127.0.0.1:3129",
       "for cache_peer ... digest-url=http://127.0.0.1:3129" DIGEST_PATH },
+    { "bloomery digest follow /var/spool/squid/swap.state --tell 10.0.0.1:3131",
+      "an always fresh digest of this cache, for Squids and for peers" },
+    { "bloomery digest peers --peer west=10.0.0.2:3131 http://www.debian.org/",
+      "may the peer have this page?" },
     { "bloomery digest simulate /var/log/squid/access.log --proxies 4 --cache "
       "50000",
       "how much would four neighbours save each other?" },

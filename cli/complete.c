@@ -252,21 +252,21 @@ static const struct name {
 
 /* And what only the user knows. */
 static const char *const free_names[] = {
-    "A",        "A..B",      "ADDRESS:PORT",
-    "B",        "B,R",       "C",
-    "CMD",      "COLUMN",    "EXPR",
-    "FIELD",    "HOST",      "HOW",
-    "I/N",      "ID",        "IFACE=NEIGHBOUR",
-    "ITEM",     "J",         "K",
-    "KEY",      "KEYS",      "LANG",
-    "M",        "METHOD",    "MS",
-    "N",        "NAME",      "P",
-    "PATH",     "PATTERN",   "PERCENTS",
-    "PROGRAM",  "RE",        "S",
-    "SECONDS",  "SHARE",     "SIZE",
-    "T",        "TAG=VALUE", "TIME",
-    "TRAPDOOR", "URL",       "VALUE",
-    "WORD",
+    "A",        "A..B",     "ADDRESS:PORT",
+    "B",        "B,R",      "C",
+    "CMD",      "COLUMN",   "EXPR",
+    "FIELD",    "HOST",     "HOW",
+    "I/N",      "ID",       "IFACE=NEIGHBOUR",
+    "ITEM",     "J",        "K",
+    "KEY",      "KEYS",     "LANG",
+    "M",        "METHOD",   "MS",
+    "N",        "NAME",     "NAME=HOST:PORT",
+    "P",        "PATH",     "PATTERN",
+    "PERCENTS", "PROGRAM",  "RE",
+    "S",        "SECONDS",  "SHARE",
+    "SIZE",     "T",        "TAG=VALUE",
+    "TIME",     "TRAPDOOR", "URL",
+    "VALUE",    "WORD",
 };
 
 static void offer_named(const struct asked *a, const char *name, size_t n)

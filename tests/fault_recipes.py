@@ -245,7 +245,8 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
 ]
 
 # Verbs that run until they are ended; what they serve they only read.
-ENDLESS = ["digest serve", "digest relay", "sync serve"]
+ENDLESS = ["digest serve", "digest relay", "digest follow", "digest peers",
+           "sync serve"]
 
 
 # ------------------------------------------------------------------ a folder

@@ -77,13 +77,16 @@ class Origin:
 class Squid:
     """A proxy with a cache on disk and a digest that is new every few
     seconds. peers: lines of configuration; access: those that stand before the
-    one that allows everything."""
+    one that allows everything; size: megabytes of each of `dirs` caches."""
 
-    def __init__(self, peers="", period=5, access=""):
-        self.port = free_port()
+    def __init__(self, peers="", period=5, access="", size=16, dirs=1,
+                 port=None):
+        self.port = port or free_port()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bly-squid-"))
         self.name = f"bly{os.getpid()}x{next(number)}"
-        (self.folder / "cache").mkdir()
+        self.caches = [self.folder / f"cache{i or ''}" for i in range(dirs)]
+        for cache in self.caches:
+            cache.mkdir()
         # The origin listens on 127.0.0.1; Debian's own file has ::1 as well.
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n")
         config = self.folder / "squid.conf"
@@ -95,9 +98,10 @@ visible_hostname {self.name}.test
 http_access allow all
 pid_filename {self.folder}/pid
 cache_log {self.folder}/cache.log
+cache_store_log stdio:{self.folder}/store.log
 access_log stdio:{self.folder}/access.log
 coredump_dir {self.folder}
-cache_dir ufs {self.folder}/cache 16 4 4
+{"".join(f"cache_dir ufs {cache} {size} 4 4{chr(10)}" for cache in self.caches)}
 cache_mem 8 MB
 digest_rebuild_period {period} seconds
 digest_rewrite_period {period} seconds
@@ -117,9 +121,17 @@ minimum_direct_hops 0
         self.argv = [SQUID, "-f", str(config), "-n", self.name, "-N"]
         subprocess.run([*self.argv, "-z"], check=True, capture_output=True,
                        timeout=PATIENCE)
+        self.start()
+
+    def start(self):
         self.process = subprocess.Popen(self.argv, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
         wait_until(self.answers)
+
+    def tell(self, order):
+        """squid -k ORDER"""
+        subprocess.run([*self.argv[:-1], "-k", order], check=True,
+                       capture_output=True, timeout=PATIENCE)
 
     def answers(self):
         assert self.process.poll() is None, self.log("cache.log")

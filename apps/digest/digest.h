@@ -40,6 +40,14 @@ void digest_line_read(const char *line, size_t n, char *room,
 /* ------------------------------------------------------------- swap.state */
 
 #define DIGEST_SWAP_RECORD 72
+#define DIGEST_SWAP_FILE 4 /* where its number in the folder stands */
+#define DIGEST_SWAP_KEY 52
+enum digest_swap_op {
+    DIGEST_SWAP_NONE,
+    DIGEST_SWAP_ADDED,
+    DIGEST_SWAP_DELETED,
+    DIGEST_SWAP_START
+};
 
 /* The index of a cache_dir of type ufs, aufs or diskd, read piece by piece;
  * zero is the beginning. */

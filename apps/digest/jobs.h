@@ -23,6 +23,11 @@ struct digest_args {
     /* of the network */
     uint64_t timeout, lifetime, pause, max_size, refresh;
     uint64_t connections, per_address, request_time, answer_time;
+    const char *tell, *key_file;
+    struct list begin, peers, icp;
+    double threshold;
+    uint64_t every;
+    bool helper;
     /* of the replay */
     uint64_t proxies, cache, documents, requests, seed;
     double warmup, zipf;
@@ -32,7 +37,7 @@ struct digest_args {
 typedef int digest_verb(const struct digest_args *args, struct list *operands);
 
 digest_verb digest_get, digest_build, digest_has, digest_serve, digest_relay,
-    digest_simulate;
+    digest_follow, digest_peers, digest_simulate;
 
 /* ----------------------------------------------------------- reading files */
 
@@ -154,5 +159,8 @@ void digest_tell_served(const struct digest_args *args, uint64_t nrequests,
                         uint64_t ndigests);
 extern const struct field got_fields[], digest_built_fields[], asked_fields[];
 extern const struct field serving_fields[], served_fields[], simulated_fields[];
+extern const struct field following_fields[], followed_fields[];
+extern const struct field peer_url_fields[], peer_start_fields[],
+    peer_end_fields[];
 
 #endif

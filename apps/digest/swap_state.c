@@ -20,9 +20,6 @@
 #include "base/byte_order.h"
 #include "base/grow.h"
 
-#define SWAP_KEY 52
-enum { SWAP_ADDED = 1, SWAP_DELETED = 2, SWAP_START = 3 };
-
 struct digest_swap_entry {
     unsigned char key[16];
     uint64_t when; /* its number, and in the lowest bit: is it there? */
@@ -30,7 +27,8 @@ struct digest_swap_entry {
 
 bool digest_is_swap(const unsigned char *bytes, size_t n)
 {
-    return n >= 12 && bytes[0] == SWAP_START && get_le(bytes + 4, 4) == 2 &&
+    return n >= 12 && bytes[0] == DIGEST_SWAP_START &&
+           get_le(bytes + 4, 4) == 2 &&
            get_le(bytes + 8, 4) == DIGEST_SWAP_RECORD;
 }
 
@@ -49,12 +47,13 @@ static bool swap_record(struct digest_swap *s)
             return swap_fail(s, "not the beginning of a swap.state of version "
                                 "2 with records of 72 bytes");
         s->started = true;
-    } else if (r[0] == SWAP_ADDED || r[0] == SWAP_DELETED) {
+    } else if (r[0] == DIGEST_SWAP_ADDED || r[0] == DIGEST_SWAP_DELETED) {
         if (!GROW(&s->entries, &s->room, s->n + 1))
             return swap_fail(s, "out of memory");
-        memcpy(s->entries[s->n].key, r + SWAP_KEY, 16);
-        s->entries[s->n++].when = s->nrecords << 1 | (r[0] == SWAP_ADDED);
-    } else if (r[0] != 0 && r[0] != SWAP_START) {
+        memcpy(s->entries[s->n].key, r + DIGEST_SWAP_KEY, 16);
+        s->entries[s->n++].when =
+            s->nrecords << 1 | (r[0] == DIGEST_SWAP_ADDED);
+    } else if (r[0] != DIGEST_SWAP_NONE && r[0] != DIGEST_SWAP_START) {
         return swap_fail(s, "neither added nor deleted");
     }
     s->nrecords++;
