@@ -92,6 +92,7 @@
     X(joins)           \
     X(reconcile)       \
     X(sync)            \
+    X(summary)         \
     X(tree)            \
     X(isect)           \
     X(chord_hops)      \
