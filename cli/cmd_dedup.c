@@ -16,6 +16,7 @@
 #include "io/files.h"
 #include "io/keys.h"
 #include "io/texts.h"
+#include "io/warc.h"
 
 static struct dedup_options wanted = {
     .threshold = 0.8,
@@ -28,7 +29,7 @@ static struct dedup_options wanted = {
 /* Options as they were given, where dedup has a type of its own for them. */
 static struct {
     const char *text_field, *id_field;
-    bool lines, files, paragraphs;
+    bool lines, files, warc, paragraphs;
     const char *priority, *bands, *family;
     unsigned profile, unit, index, level; /* numbers of words */
     uint64_t size, k, seed, threads;
@@ -59,10 +60,14 @@ static const struct opt dedup_options[] = {
       "pointer; text if not given" },
     { "field", 0, OPT_TEXT, &given.text_field, "FIELD", "the same, shorter" },
     { "id-field", 0, OPT_TEXT, &given.id_field, "FIELD",
-      "where it has its id; FILE:LINE if not given" },
+      "where it has its id; FILE:LINE if not given; of WARC the field of a "
+      "record's header, WARC-Record-ID if not given" },
     { "id", 0, OPT_TEXT, &given.id_field, "FIELD", "the same, shorter" },
     FLAG("lines", 0, given.lines,
          "the input is plain text, not JSON: each line is a document"),
+    FLAG("warc", 0, given.warc,
+         "the input is WARC files, which web crawlers write, and each page in "
+         "them is a document; not needed for files that begin like one"),
     FLAG("files", 0, given.files,
          "each file is a document; folders are searched recursively; -o lists "
          "the files that stay, or copies them into a folder"),
@@ -295,9 +300,10 @@ static bool pick(struct dedup_options *o, bool ngrams)
                       "make");
     if (o->max_line < INPUT_LINE_LEAST)
         return refuse("--max-line: must be at least 256 KiB");
-    if (given.lines && given.files)
-        return refuse("--lines and --files exclude each other");
+    if (given.lines + given.files + given.warc > 1)
+        return refuse("--lines, --files and --warc exclude each other");
     o->format = given.lines   ? DEDUP_LINES
+                : given.warc  ? DEDUP_WARC
                 : given.files ? DEDUP_FILES
                               : DEDUP_JSON;
     if (!(o->recall > 0))
@@ -305,13 +311,16 @@ static bool pick(struct dedup_options *o, bool ngrams)
     o->wait = wait_for_lock;
     o->nthreads = thread_count(given.threads);
     o->folder = o->work ? o->work : tmp && *tmp ? tmp : "/tmp";
-    o->has_id = given.id_field != NULL;
+    o->has_id = given.id_field || given.warc;
+    o->id_name = !given.warc      ? NULL
+                 : given.id_field ? given.id_field
+                                  : "WARC-Record-ID";
     o->want_ids = o->against || o->save_index ||
                   (o->has_id && (o->pairs || o->clusters || o->removed));
     pick_stream(o, ngrams);
     return pick_sketch(o) && pick_bands(o) && pick_priority(o) &&
            pick_field("text-field", given.text_field, &o->text) &&
-           (!o->has_id || pick_field("id-field", given.id_field, &o->id));
+           (!given.id_field || pick_field("id-field", given.id_field, &o->id));
 }
 
 /* Be the program that can read pages, where there may be some. False, with the
@@ -326,7 +335,11 @@ static bool pick_pages(struct dedup_options *o)
     if (o->pages.html && o->pages.tags)
         return refuse("--html and --tags exclude each other");
     o->pages.tags |= parts;
-    if (!html_works() && o->pages.html)
+    if (parts && o->format == DEDUP_WARC)
+        return refuse("of a record no part can be removed, only all of it; "
+                      "WARC files go with whole documents");
+    if (!html_works() && !o->pages.tags &&
+        (o->pages.html || o->format == DEDUP_WARC))
         return program_run("html") == YES;
     if (!html_works() && o->format == DEDUP_FILES && !o->pages.tags)
         program_try("html"); /* without it, files that are none will do */
@@ -347,6 +360,8 @@ static int run_dedup(struct list *operands)
     if (o->all_pairs && !o->pairs)
         return fail("--all says which pairs --pairs FILE writes");
     o->one_pass = filtered && !memory;
+    for (size_t i = 0; i < inputs.n && !given.warc; i++)
+        given.warc = !given.lines && !given.files && warc_file(inputs.at[i]);
     const int status =
         pick(o, ngrams) && pick_pages(o) ? dedup_run(o, &inputs) : TROUBLE;
     json_path_free(&o->text);
@@ -362,6 +377,8 @@ static const struct example dedup_examples[] = {
       "file by file, and which copy was removed for which document" },
     { "bloomery dedup --files /usr/share/doc --clusters alike.tsv",
       "find files that are alike" },
+    { "bloomery dedup crawl.warc.gz -o clean.warc.gz",
+      "pages of a crawl, by what their readers see" },
     { "bloomery dedup new.jsonl --against old.idx --save-index old.idx -o "
       "add.jsonl",
       "add what is new since then" },
@@ -387,7 +404,10 @@ const struct command cmd_dedup = {
         "are recognised.\n\n"
         "With --html, and of files that are web pages, what readers see is "
         "compared, without menus, headers and footers; what is written "
-        "are the pages as they came.\n\n"
+        "are the pages as they came. In WARC files, pages are records: those "
+        "of "
+        "copies are removed, and all others are written as they stand in "
+        "the file, each as a member of gzip if OUT is named *.gz.\n\n"
         "With --paragraphs, with ngrams as the first word, and with "
         "--index bloom, a filter of any kind that adds takes the place of "
         "sketches: one pass, and memory that does not grow with the text. "

@@ -26,12 +26,14 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/search.h"
 #include "io/cutter.h"
 #include "io/files.h"
 #include "io/input.h"
 #include "io/paths.h"
 #include "io/picker.h"
 #include "io/source.h"
+#include "io/warc.h"
 #include "report/say.h"
 
 /* A block is read, cut, hashed and written by one thread, so it should still be
@@ -50,6 +52,7 @@ struct input_mark {
 void block_free(struct block *b)
 {
     free(b->at);
+    warc_free(b->warc);
     *b = (struct block){ 0 };
 }
 
@@ -199,11 +202,20 @@ static void pass_over(struct input *in, const char *why)
 
 static bool source_start(struct input *in)
 {
-    const struct input_file *const f = &in->files[in->file];
+    struct input_file *const f = &in->files[in->file];
+    enum source_use use = source_lines();
+    const char *name = f->name;
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", f->spool);
-    in->source =
-        source_open(f->spool < 0 ? f->name : link, in->stop_fd, source_lines());
+    if (f->spool >= 0)
+        name = link;
+    if (in->records) {
+        uint64_t nbytes;
+        f->members = (f->spool >= 0 || is_regular(name, &nbytes)) &&
+                     !is_dash(name) && warc_in_members(name);
+        use = f->members || in->spools ? SOURCE_RAW : SOURCE_ANY;
+    }
+    in->source = source_open(name, in->stop_fd, use);
     in->place = 0;
     in->begins = true;
     in->csv.state = CSV_START;
@@ -242,6 +254,11 @@ static bool longer_block(struct input *in, struct block *b)
             in, "%s: a %s of more than 128 MiB; is %s?", input_name(in, f),
             in->csv.delimiter ? "record" : "key",
             in->csv.delimiter ? "a quote never closed" : "the separator right");
+    if (in->records)
+        return input_fail(in,
+                          "%s: a record of more than %llu bytes; --max-line "
+                          "allows longer ones",
+                          input_name(in, f), (unsigned long long)in->max_line);
     if (in->whole)
         return input_fail(in,
                           "%s: more than %llu bytes; --max-line allows longer "
@@ -274,7 +291,7 @@ static void note_error(struct input *in)
  * 0 where none does. */
 static size_t lines_end(struct input *in, const char *at, size_t n)
 {
-    if (in->whole)
+    if (in->whole || in->records)
         return 0;
     if (in->csv.delimiter)
         return csv_read(&in->csv, at, n);
@@ -314,6 +331,18 @@ static bool take_header(struct input *in, struct block *b)
     return true;
 }
 
+/* What is wrong with the record behind the last whole one, with which the file
+ * ends for us. */
+static bool note_record(struct input *in, const struct block *b)
+{
+    struct input_file *const f = &in->files[in->file];
+    const char *const why = b->warc->why;
+    if (!f->error[0])
+        snprintf(f->error, sizeof f->error, "%s",
+                 why ? why : "it ends within a WARC record");
+    return true;
+}
+
 /* Whole lines of the open file, behind the tail. *ended at its end; what was
  * read before an error comes nevertheless. */
 static bool fill_block(struct input *in, struct block *b, bool *ended)
@@ -329,6 +358,8 @@ static bool fill_block(struct input *in, struct block *b, bool *ended)
     b->len = ntail;
     b->unended = false;
     in->tail.len = 0;
+    if (in->records && !warc_begin(b))
+        return input_fail(in, "out of memory");
     while (!(ends && (b->len == b->room || source_waits(in->source)))) {
         if (b->len == b->room && !longer_block(in, b))
             return false;
@@ -342,11 +373,17 @@ static bool fill_block(struct input *in, struct block *b, bool *ended)
         if (cut)
             ends = b->len + cut;
         b->len += (size_t)got - mark;
+        if (in->records && !warc_parse(b, f->members, in->max_line, &ends))
+            return input_fail(in, "out of memory");
+        if (in->records && b->warc->why)
+            break;
     }
     *ended = got <= 0;
     if (got < 0)
         note_error(in);
     const size_t rest = b->len - ends;
+    if (in->records && (b->warc->why || (*ended && rest)))
+        *ended = note_record(in, b);
     if (!*ended) {
         b->len = ends;
         return (block_fit(&in->tail, rest) &&
@@ -373,20 +410,27 @@ static size_t count_lines(const char *at, size_t n)
     return lines;
 }
 
+static size_t count_documents(const struct input *in, const struct block *b)
+{
+    return in->whole     ? 1
+           : in->records ? b->warc->ndocuments
+                         : count_lines(b->at, b->len);
+}
+
 /* Number the documents of a block, and mark where it began. */
 static bool number_block(struct input *in, struct block *b)
 {
     struct input_file *const f = &in->files[in->file];
     b->first = in->ndocs;
-    b->nlines = in->whole ? 1 : count_lines(b->at, b->len);
-    if (b->nlines && !in->marked) {
+    b->nlines = count_documents(in, b);
+    if ((b->nlines || in->records) && !in->marked) {
         if (!GROW(&in->marks, &in->marks_room, in->nmarks + 1))
             return input_fail(in, "out of memory");
         in->marks[in->nmarks++] =
             (struct input_mark){ (uint32_t)in->file, f->nbytes, b->first };
     }
     in->ndocs += b->nlines;
-    in->nbytes += b->len;
+    in->nbytes += in->records ? b->warc->unpacked : b->len;
     f->nbytes += b->len;
     return true;
 }
@@ -515,6 +559,39 @@ bool input_each(struct input *in, input_key *each, void *ctx)
     return going && !in->error[0];
 }
 
+/* The first document from a place on; past the last, the number of records. */
+static size_t record_from(const struct block *b, size_t at)
+{
+    const struct warc_block *const w = b->warc;
+    size_t i;
+    LOWER_BOUND(i, w->n, w->records[i].from < at);
+    while (i < w->n && !w->records[i].document)
+        i++;
+    return i;
+}
+
+static bool next_record(const struct block *b, size_t *at, const char **line,
+                        size_t *len)
+{
+    const size_t i = record_from(b, *at);
+    const struct warc_record *const r = &b->warc->records[i];
+    if (i == b->warc->n)
+        return false;
+    *line = (b->file->members ? b->warc->plain->at : b->at) + r->at;
+    *len = r->len;
+    *at = r->to;
+    return true;
+}
+
+size_t input_line_begins(const struct input *in, const struct block *b,
+                         size_t at)
+{
+    if (!in->records)
+        return at;
+    const size_t i = record_from(b, at);
+    return i < b->warc->n ? b->warc->records[i].from : b->len;
+}
+
 bool input_line(const struct input *in, const struct block *b, size_t *at,
                 const char **line, size_t *len)
 {
@@ -524,6 +601,8 @@ bool input_line(const struct input *in, const struct block *b, size_t *at,
         *len = 0;
         return true;
     }
+    if (in->records)
+        return next_record(b, at, line, len);
     if (*at >= b->len)
         return false;
     *line = b->at + *at;
@@ -552,7 +631,12 @@ static bool read_marked(struct input *in, struct block *b,
         b->len += ok ? (size_t)got : 0;
     }
     in->place = end;
-    if (ok && (in->whole || count_lines(b->at, b->len) == b->nlines))
+    size_t whole;
+    if (ok && in->records &&
+        (!warc_begin(b) ||
+         !warc_parse(b, b->file->members, in->max_line, &whole)))
+        return input_fail(in, "out of memory");
+    if (ok && (in->whole || count_documents(in, b) == b->nlines))
         return true;
     return input_fail(in, "%s: changed while it was read",
                       input_name(in, b->file));
@@ -613,7 +697,10 @@ bool input_spool(struct input *in, const char *folder)
         if (f->spool >= 0 ||
             (!is_dash(f->name) && is_regular(f->name, &nbytes)))
             continue;
-        if (!source_start(in))
+        in->spools = in->records;
+        const bool opened = source_start(in);
+        in->spools = false;
+        if (!opened)
             return false;
         f->spool = scratch_file(folder);
         if (f->spool < 0)

@@ -44,6 +44,7 @@ struct input_file {
     uint64_t first;  /* number of its first document, from 0 */
     uint64_t ndocs;  /* once it was read */
     uint64_t nbytes; /* likewise, decompressed */
+    bool members;    /* of a WARC file: each record is a member of gzip */
     bool known;      /* it was read once: ndocs must come again */
     uint64_t nlines; /* handed out so far, where lines of keys are numbered */
     _Atomic bool enough; /* nobody wants more of it: for workers to set */
@@ -67,8 +68,9 @@ struct block {
     uint64_t first; /* document; its line is first - file->first + 1. Of keys
                        that are numbered: lines of the file before it */
     size_t nlines;  /* documents; not counted where the lines are keys */
-    bool begins;    /* it is the first of its file */
-    bool unended;   /* and its last line had no newline, though it has now */
+    struct warc_block *warc; /* its records, where it has some */
+    bool begins;             /* it is the first of its file */
+    bool unended; /* and its last line had no newline, though it has now */
 };
 
 /* The least that max_line may be, and what it is if nothing is said. With its
@@ -83,6 +85,7 @@ struct input {
     char separator;        /* that ends lines in blocks */
     bool documents;        /* lines are numbered and given as they are */
     bool whole;            /* and a file is one document */
+    bool records;          /* or its records are, of WARC: warc.h */
     struct picker *picker; /* of keys; NULL: lines are keys */
     struct normal normal;  /* what keys become, those of arguments too */
     bool skip_bad;         /* lines without a key are left out */
@@ -121,6 +124,7 @@ struct input {
     struct input_mark *marks; /* where blocks of documents began */
     size_t nmarks, marks_room, mark;
     bool marked; /* they are all there */
+    bool spools; /* what is read is kept as it is, to be read again */
 };
 
 /* The command that runs has --crlf, which cuts off CRs and leaves out byte
@@ -193,6 +197,11 @@ __attribute__((format(printf, 2, 3))) bool input_fail(struct input *in,
  * file that is one document, all of it. */
 bool input_line(const struct input *in, const struct block *b, size_t *at,
                 const char **line, size_t *len);
+
+/* Where the document begins that input_line() would give there; the end of the
+ * block, if it would give none. What lies between is no document. */
+size_t input_line_begins(const struct input *in, const struct block *b,
+                         size_t at);
 
 /* What a file is called in messages; documents have ids that begin with its
  * name. */

@@ -391,3 +391,19 @@ bool source_skip(struct source *s, uint64_t n)
     }
     return true;
 }
+
+size_t source_peek(const char *name, enum source_use use, void *buf, size_t n)
+{
+    struct stat st;
+    const bool regular =
+        strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode);
+    struct source *const s = regular ? source_open(name, -1, use) : NULL;
+    size_t len = 0;
+    ptrdiff_t got = 1;
+    while (s && len < n && got > 0) {
+        got = source_read(s, (char *)buf + len, n - len);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    source_close(s);
+    return len;
+}

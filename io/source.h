@@ -56,4 +56,8 @@ bool source_waits(const struct source *s);
 
 void source_close(struct source *s);
 
+/* The first bytes of a regular file, up to n: how many. None of anything else:
+ * who opens a pipe to look into it takes its bytes from the next reader. */
+size_t source_peek(const char *name, enum source_use use, void *buf, size_t n);
+
 #endif

@@ -3,6 +3,8 @@
  *
  * The last pass: lines that stay are copied as they are, neighbours together.
  * A last line without a newline gets one only if another line follows it.
+ * Records of WARC files are members of gzip if the output is named *.gz; those
+ * that are already are copied as they are.
  *
  * If the output is a folder, every input becomes a file under its own relative
  * path, so that equal names in different folders do not collide. "." and ".."
@@ -49,9 +51,9 @@ static bool make_folders(const struct copying *c, char *path)
     return ok || input_fail(c->docs->in, "%s", bly_error());
 }
 
-static char *path_in(const char *folder, const char *name)
+static char *path_in(const char *folder, const char *name, bool records)
 {
-    static const char *const ends[] = { ".gz", ".zst", ".xz", ".bz2" };
+    static const char *const packed[] = { ".zst", ".xz", ".bz2", ".gz" };
     if (strcmp(name, "-") == 0)
         name = "stdin";
     char *const path = malloc(strlen(folder) + strlen(name) + 2);
@@ -70,10 +72,11 @@ static char *path_in(const char *folder, const char *name)
         name += part + (name[part] == '/');
     }
     path[n] = '\0';
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t end = strlen(ends[i]);
+    /* Records are members of gzip where the name says so. */
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0] - records; i++) {
+        const size_t end = strlen(packed[i]);
         if (n > end + 1 && path[n - end - 1] != '/' &&
-            strcmp(path + n - end, ends[i]) == 0) {
+            strcmp(path + n - end, packed[i]) == 0) {
             path[n - end] = '\0';
             break;
         }
@@ -105,7 +108,7 @@ static bool next_file(struct copying *c, const struct input_file *f)
     c->file = f;
     if (!copy_close(c, true))
         return false;
-    char *const path = path_in(c->folder, f->name);
+    char *const path = path_in(c->folder, f->name, c->docs->in->records);
     if (!path)
         return input_fail(c->docs->in, "%s: %s", f->name, strerror(ENOMEM));
     const bool opened = make_folders(c, path) && copy_open(c, path);
@@ -113,14 +116,16 @@ static bool next_file(struct copying *c, const struct input_file *f)
     return opened;
 }
 
-static void put_lines(struct copying *c, const char *at, size_t n)
+static void put_lines(struct copying *c, const struct block *b, size_t from,
+                      size_t to)
 {
-    if (n == 0)
+    const bool lines = !c->docs->in->records;
+    if (from == to)
         return;
     if (c->unended)
         out_put(&c->out, "\n", 1);
-    out_put(&c->out, at, n);
-    c->unended = at[n - 1] != '\n';
+    dedup_put(&c->out, c->docs->in, b, from, to);
+    c->unended = lines && b->at[to - 1] != '\n';
 }
 
 static bool copy_block(void *ctx, unsigned worker, struct block *b)
@@ -151,16 +156,35 @@ static bool copy_block(void *ctx, unsigned worker, struct block *b)
     size_t from = 0, at = 0, n;
     const char *line;
     for (uint64_t doc = first;; doc++) {
-        const size_t here = at;
+        const size_t here = input_line_begins(c->docs->in, b, at);
         const bool more = input_line(c->docs->in, b, &at, &line, &n);
         if (more && is_kept(c, doc))
             continue;
-        put_lines(c, b->at + from, here - from);
+        put_lines(c, b, from, here);
         from = at;
         if (!more)
             break;
     }
     return !c->out.failed || copy_close(c, true);
+}
+
+static bool put_bytes_of(void *ctx, const void *bytes, size_t n)
+{
+    struct out_file *const o = ctx;
+    out_put(o, bytes, n);
+    return !o->failed;
+}
+
+void dedup_put(struct out_file *o, const struct input *in,
+               const struct block *b, size_t from, size_t to)
+{
+    const bool members = b->file->members;
+    if (!in->records)
+        out_put(o, b->at + from, to - from);
+    else if (!warc_put(b, members, o->standard ? members : o->packed, from, to,
+                       put_bytes_of, o) &&
+             !o->failed)
+        out_give_up(o, "out of memory");
 }
 
 bool dedup_is_folder(const char *path)
@@ -240,7 +264,7 @@ bool dedup_corpus_fits(struct dedup_job *job, const struct input *in)
     for (size_t i = 0; ok && i < in->nfiles; i++) {
         all[i].name = in->files[i].name;
         which_file(&all[i], in->files[i].name);
-        all[i].path = path_in(path, all[i].name);
+        all[i].path = path_in(path, all[i].name, in->records);
         ok = all[i].path != NULL;
     }
     ok = ok ? targets_differ(job, all, in->nfiles)

@@ -23,6 +23,7 @@
 #include "apps/dedup/dedup_store.h"
 #include "io/html/html.h"
 #include "io/ordered.h"
+#include "io/warc.h"
 
 #define DEDUP_MAX_DOCS UINT32_MAX
 #define DEDUP_NONE UINT32_MAX
@@ -86,6 +87,12 @@ struct dedup_seen {
     size_t nbad;
 };
 
+/* What a document is called in messages. */
+static inline const char *dedup_noun(const struct dedup_options *o)
+{
+    return o->format == DEDUP_WARC ? "record" : "line";
+}
+
 /* Line i of a block is malformed. With --strict false, and the run ends. */
 bool dedup_bad_line(const struct dedup_options *opt, struct input *in,
                     const struct block *b, size_t i, const char *why,
@@ -139,6 +146,7 @@ struct dedup_text {
     char *buf;
     size_t room;
     struct html html;
+    struct warc_text warc;
     const char *at;
     size_t len;
     struct json_slice fields[3];
@@ -308,6 +316,11 @@ bool dedup_write_removed(struct dedup_job *job, const struct dedup_docs *docs,
  * output, or where the output is a folder, a file there for each. */
 bool dedup_write_corpus(struct dedup_job *job, const struct dedup_docs *docs,
                         const struct dedup_verdicts *verdicts);
+/* Append what lies in a block. Records become members of gzip, or what is in
+ * these, as the name of the file says. */
+struct out_file;
+void dedup_put(struct out_file *o, const struct input *in,
+               const struct block *b, size_t from, size_t to);
 /* Can it be, with a file for each input? False where two of them would be
  * written to one file, or one over an input. */
 bool dedup_corpus_fits(struct dedup_job *job, const struct input *in);

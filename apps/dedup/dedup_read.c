@@ -42,6 +42,16 @@ static const char *line_text(const struct dedup_options *opt, const char *line,
                              size_t n, struct dedup_text *out)
 {
     out->odd = false;
+    if (opt->format == DEDUP_WARC) {
+        const bly_bytes id = warc_field(line, n, opt->id_name);
+        memset(out->fields, 0, sizeof out->fields);
+        out->fields[1] =
+            (struct json_slice){ JSON_STRING, id.ptr, id.len, false };
+        const char *const why = warc_text(&out->warc, line, n, opt->max_line);
+        out->at = out->warc.at;
+        out->len = why ? 0 : out->warc.len;
+        return why;
+    }
     if (opt->format != DEDUP_JSON) {
         out->at = line;
         out->len = n;
@@ -70,15 +80,19 @@ const char *dedup_text(const struct dedup_options *opt, const struct block *b,
                        const char *line, size_t n, struct dedup_text *out)
 {
     const char *const why = line_text(opt, line, n, out);
+    const bool warc = opt->format == DEDUP_WARC;
     bly_bytes text;
-    if (why || !html_is_page(&opt->pages,
-                             opt->format == DEDUP_FILES ? b->file->name : NULL,
-                             out->at, out->len))
+    const char *const name = opt->format == DEDUP_FILES ? b->file->name : NULL;
+    const bool page = warc ? out->warc.html && !opt->pages.tags
+                           : html_is_page(&opt->pages, name, out->at, out->len);
+    if (why || !page)
         return why;
     if (!html_works())
         return "a web page, which needs the program bloomery-html; --tags "
                "reads it as plain text";
-    if (!html_text(&out->html, out->at, out->len, NULL, &text))
+    if (!html_text(&out->html, out->at, out->len,
+                   warc && *out->warc.charset ? out->warc.charset : NULL,
+                   &text))
         return "out of memory";
     out->at = text.ptr;
     out->len = text.len;
@@ -89,6 +103,7 @@ void dedup_text_free(struct dedup_text *t)
 {
     free(t->buf);
     html_free(&t->html);
+    warc_text_free(&t->warc);
 }
 
 bool dedup_bad_line(const struct dedup_options *opt, struct input *in,

@@ -67,9 +67,11 @@ int dedup_bad_input(const struct dedup_options *o, const struct input *in,
 {
     int status = YES;
     for (size_t i = 0; i < seen->nbad && !o->strict; i++)
-        warn("%s:%llu: %s; the line is kept", seen->bad[i].file,
-             (unsigned long long)seen->bad[i].line, seen->bad[i].why);
-    if (seen->malformed && seen->malformed == seen->documents && !o->strict)
+        warn("%s:%llu: %s; the %s is kept", seen->bad[i].file,
+             (unsigned long long)seen->bad[i].line, seen->bad[i].why,
+             dedup_noun(o));
+    if (seen->malformed && seen->malformed == seen->documents && !o->strict &&
+        o->format != DEDUP_WARC)
         warn("no line could be used; if each line is a document, use --lines; "
              "if the text has another name, use --text-field FIELD");
     if (seen->odd)
@@ -78,18 +80,20 @@ int dedup_bad_input(const struct dedup_options *o, const struct input *in,
              seen->odd == 1 ? "text is" : "texts are");
     /* Said even with --quiet, since nothing else would explain the status. */
     if (seen->malformed)
-        status = o->strict ? TROUBLE
-                           : fail("%llu malformed lines were kept; --strict "
-                                  "stops at the first",
-                                  (unsigned long long)seen->malformed);
+        status = o->strict
+                     ? TROUBLE
+                     : fail("%llu malformed %ss were kept; --strict "
+                            "stops at the first",
+                            (unsigned long long)seen->malformed, dedup_noun(o));
     for (size_t i = 0; i < in->nfiles; i++) {
         const struct input_file *const f = &in->files[i];
         if (f->error[0] && in->whole)
             status = fail("%s: %s; what came before that was used", f->name,
                           f->error);
         else if (f->error[0])
-            status = fail("%s: %s; the %llu lines before that were used",
-                          f->name, f->error, (unsigned long long)f->ndocs);
+            status = fail("%s: %s; the %llu %s before that were used", f->name,
+                          f->error, (unsigned long long)f->ndocs,
+                          o->format == DEDUP_WARC ? "pages" : "lines");
     }
     return status;
 }
@@ -161,6 +165,7 @@ int dedup_run(const struct dedup_options *o, const struct list *operands)
         return TROUBLE;
     input_documents(&in, files.at, files.n);
     in.whole = o->format == DEDUP_FILES;
+    in.records = o->format == DEDUP_WARC;
     in.nthreads = o->nthreads;
     in.max_line = o->max_line;
     progress_start(false);

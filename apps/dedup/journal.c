@@ -71,6 +71,8 @@ static uint64_t fingerprint(const struct dedup_options *o,
     sum = dedup_chain(sum, small, sizeof small);
     sum = mix_path(sum, &o->text);
     sum = mix_path(sum, &o->id);
+    if (o->id_name)
+        sum = dedup_chain(sum, o->id_name, strlen(o->id_name));
     sum = mix_path(sum, &o->field);
     for (size_t i = 0; i < docs->in->nfiles; i++) {
         const struct input_file *const f = &docs->in->files[i];

@@ -11,7 +11,7 @@
 #include "report/fields.h"
 #include "report/words.h"
 
-enum dedup_format { DEDUP_JSON, DEDUP_LINES, DEDUP_FILES };
+enum dedup_format { DEDUP_JSON, DEDUP_LINES, DEDUP_FILES, DEDUP_WARC };
 enum dedup_verify { DEDUP_EXACT, DEDUP_ESTIMATE, DEDUP_UNCHECKED };
 enum dedup_policy { DEDUP_GREEDY, DEDUP_COMPONENT };
 enum dedup_priority { DEDUP_FIRST, DEDUP_LONGEST, DEDUP_FIELD };
@@ -49,6 +49,7 @@ struct dedup_options {
     enum dedup_format format;
     struct json_path text, id, field;
     bool has_id, has_field, want_ids;
+    const char *id_name; /* DEDUP_WARC: the field of a header with the id */
     uint64_t max_line;
     struct html_wish pages;
 

@@ -25,12 +25,19 @@ static bool out_fail(struct out_file *o, const char *where, const char *why)
 
 bool out_open(struct out_file *o, const char *path, bly_wait *wait)
 {
-    *o = (struct out_file){ 0 };
+    const size_t len = strlen(path);
+    *o = (struct out_file){ .standard = strcmp(path, "-") == 0 };
+    o->packed = len > 3 && strcmp(path + len - 3, ".gz") == 0;
     if (strcmp(path, "-") != 0)
         return !bly_draft_new(path, wait, NULL, &o->draft) ||
                out_fail(o, "", bly_error());
     o->buf = malloc(OUT_BYTES);
     return o->buf || out_fail(o, "", "out of memory");
+}
+
+void out_give_up(struct out_file *o, const char *why)
+{
+    out_fail(o, "", why);
 }
 
 void (*out_clean)(void *bytes, size_t n);

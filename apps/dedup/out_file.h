@@ -10,6 +10,8 @@ struct out_file {
     bly_draft *draft; /* NULL: standard output */
     char *buf;        /* for that one */
     size_t n;
+    bool packed;   /* its name ends in .gz */
+    bool standard; /* it is standard output */
     bool failed;   /* what follows is not written */
     char why[512]; /* with the name in front */
 };
@@ -27,6 +29,9 @@ bool out_open(struct out_file *o, const char *path, bly_wait *wait);
 void out_put(struct out_file *o, const void *bytes, size_t n);
 __attribute__((format(printf, 2, 3))) void out_print(struct out_file *o,
                                                      const char *format, ...);
+
+/* Write nothing more, and fail when it is closed. */
+void out_give_up(struct out_file *o, const char *why);
 
 /* Bring it to disk under its name; false with o->why, and what was under the
  * name is as it was. keep false: give up, leave nothing. */

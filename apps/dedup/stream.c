@@ -171,10 +171,12 @@ static bool stream_work(void *ctx, unsigned worker, struct block *b)
     const char *line;
     w->nunits = w->nkeys = w->nbad = 0;
     w->empty = w->text_bytes = w->odd = 0;
-    for (size_t i = 0; input_line(s->in, b, &at, &line, &n); i++) {
+    for (size_t i = 0;; i++) {
+        from = input_line_begins(s->in, b, at);
+        if (!input_line(s->in, b, &at, &line, &n))
+            break;
         if (!stream_line(s, w, b, line, n, from, at, i))
             return input_fail(s->in, "out of memory");
-        from = at;
     }
     return ROOM(w->bits, w->bits_room, BLY_BITMAP_WORDS(w->nkeys) + 1) ||
            input_fail(s->in, "out of memory");
@@ -197,13 +199,14 @@ static bool is_known(const struct streaming *s, const uint64_t *keys, size_t n,
     return (double)known > s->o->share * (double)n;
 }
 
-static void stream_put(struct streaming *s, const char *at, size_t n)
+static void stream_put(struct streaming *s, const struct block *b, size_t from,
+                       size_t to)
 {
-    if (n == 0)
+    if (from == to)
         return;
     if (s->unended)
         out_put(&s->out, "\n", 1);
-    out_put(&s->out, at, n);
+    dedup_put(&s->out, s->in, b, from, to);
     s->unended = false;
 }
 
@@ -228,7 +231,7 @@ static bool add_keys(struct streaming *s, const uint64_t *keys, size_t n)
 static void drop_unit(struct streaming *s, const struct block *b,
                       const struct unit *u, size_t *from)
 {
-    stream_put(s, b->at + *from, u->from - *from);
+    stream_put(s, b, *from, u->from);
     *from = u->to;
     s->report->removed_units++;
 }
@@ -261,8 +264,8 @@ static bool stream_turn(void *ctx, unsigned worker, struct block *b)
             return false;
         keys += w->units[i].nkeys;
     }
-    stream_put(s, b->at + from, b->len - from);
-    if (from < b->len)
+    stream_put(s, b, from, b->len);
+    if (from < b->len && !s->in->records)
         s->unended = b->at[b->len - 1] != '\n';
     s->report->units += w->nunits;
     s->report->keys += w->nkeys;

@@ -84,20 +84,9 @@ bool html_begins(const char *bytes, size_t n)
 bool html_file(const char *name)
 {
     char start[4096];
-    size_t n = 0;
-    ptrdiff_t got = 1;
-    if (html_named(name))
-        return true;
-    struct source *const s =
-        strcmp(name, "-") == 0 ? NULL : source_open(name, -1, SOURCE_ANY);
-    if (!s)
-        return false;
-    while (!source_waits(s) && n < sizeof start && got > 0) {
-        got = source_read(s, start + n, sizeof start - n);
-        n += got > 0 ? (size_t)got : 0;
-    }
-    source_close(s);
-    return html_begins(start, n);
+    return html_named(name) ||
+           html_begins(start,
+                       source_peek(name, SOURCE_ANY, start, sizeof start));
 }
 
 bool html_is_page(const struct html_wish *w, const char *name,
