@@ -6,6 +6,8 @@
 
 #include "workbench/sim/experiment.h"
 #include "apps/net/find/find.h"
+#include "apps/net/ask/ask_serve.h"
+#include "apps/net/ask/ask_trace.h"
 #include "apps/net/receive.h"
 #include "apps/net/gossip/gossip_node.h"
 #include "workbench/sim/net_gossip.h"
@@ -154,6 +156,11 @@ static const struct opt sim_gossip_options[] = {
     OPTION("seconds", 0, OPT_POSITIVE, &(to), "N", \
            "how long; until a signal if not given")
 
+#define NET_ASK_KEY(to)                                                       \
+    OPTION("ask-key", 0, OPT_TEXT, &(to), "FILE",                             \
+           "the secret of questions about packets, that node key makes; who " \
+           "lacks it is not answered")
+
 static const struct opt net_router_options[] = {
     { "link", 0, OPT_LIST, &router_args.links, "IFACE=NEIGHBOUR",
       "an interface, and who is at its other end; once for each" },
@@ -166,6 +173,12 @@ static const struct opt net_router_options[] = {
       "how often members of groups are asked whether they still are; 60 if not "
       "given" },
     NET_SECONDS(router_args.seconds),
+    { "listen", 0, OPT_TEXT, &router_args.listen, "ADDRESS:PORT",
+      "answer net trace --ask and other routers there" },
+    { "neighbour", 0, OPT_LIST, &router_args.neighbours, "NAME=HOST:PORT",
+      "where a neighbour of --link listens for these questions; once for "
+      "each" },
+    NET_ASK_KEY(router_args.ask_key),
     NET_EVERY(router_args),
     { 0 },
 };
@@ -175,6 +188,12 @@ static const struct opt net_trace_options[] = {
     NET_MARKS(trace_args.marks),
     { "packets", 0, OPT_POSITIVE, &trace_args.packets, "N",
       "packets to trace; 1 if not given" },
+    { "ask", 0, OPT_TEXT, &trace_args.ask, "ADDRESS:PORT",
+      "ask this router, the last on the way, which asks its neighbours, "
+      "instead of a topology" },
+    NET_ASK_KEY(trace_args.marks.ask_key),
+    { "patience", 0, OPT_BETWEEN(POSITIVE, 100, 60000), &trace_args.patience,
+      "MS", "with --ask: milliseconds for a packet; 10000 if not given" },
     NET_SECONDS(trace_args.seconds),
     NET_EVERY(trace_args),
     { 0 },
@@ -401,16 +420,23 @@ SIM_RUNS(near)
 SIM_RUNS(squares)
 SIM_RUNS(gossip)
 
+extern const struct router_ask ask_serve __attribute__((weak));
 static int run_net_router(struct list *operands)
 {
     (void)operands;
+    if (router_args.listen && !&ask_serve)
+        return program_run("net");
+    router_args.ask = &ask_serve;
     return net_router(&router_args);
 }
 
+ELSEWHERE(net_ask);
 static int run_net_trace(struct list *operands)
 {
     trace_args.iface = operands->at[0];
-    return net_receive(&trace_args);
+    if (!trace_args.ask)
+        return net_receive(&trace_args);
+    return net_ask ? net_ask(&trace_args) : program_run("net");
 }
 
 ELSEWHERE(net_node);
@@ -537,10 +563,14 @@ static const struct verb net_verbs[] = {
     { .name = "trace",
       .operands = "NAME",
       .summary = "the way of the next packet that comes",
-      .about = "trace waits for packets with marks and prints who sent them, "
-               "whatever address they give; status 1 if none came in time.",
+      .about = "trace waits for packets with marks at an interface and prints "
+               "who sent them, whatever address they give; status 1 if none "
+               "came in time. With --ask it needs no topology and no secret "
+               "of marks: the last router is asked, and asks on; NAME may "
+               "then be a file with the bytes of one packet, too.",
       .options = net_trace_options,
-      .reports = REPORTS({ "", received_fields, LINES }),
+      .reports = REPORTS({ "", received_fields, LINES },
+                         { "--ask", ask_fields, LINES }),
       .run = run_net_trace },
     { .name = "node",
       .operands = "",

@@ -107,7 +107,7 @@ def on_the_way():
 class Routers:
     """bloomery net router at each of these nodes, on all of its links."""
 
-    def __init__(self, net, names, *args):
+    def __init__(self, net, names, *args, own=lambda name: []):
         self.net, self.running = net, {}
         for name in names:
             links = []
@@ -116,9 +116,13 @@ class Routers:
                     other = b if name == a else a
                     links += ["--link", f"{name}{other}={other}"]
             process = net.start(name, PROGRAM, "net", "router", "--name", name, *links, "--json", *args,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                *own(name), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.running[name] = process
-            assert "forwards on" in process.stderr.readline()
+            said = process.stderr.readline()
+            if "--listen" in own(name):
+                assert "answers questions on" in said, said
+                said = process.stderr.readline()
+            assert "forwards on" in said, said
 
     def waiting(self):
         """What is on its way, and bytes that have come and that no router has read: the seventh column."""
@@ -185,7 +189,8 @@ for line in sys.stdin:
 class MarkedChain:
     """h - r1 - r2 - ... - g: every try has another secret, and so other marks, and one packet."""
 
-    def __init__(self, net, routers, path, *args, program=PROGRAM):
+    def __init__(self, net, routers, path, *args, program=PROGRAM, beside=(), own=lambda name: [], trace=None):
+        """beside: routers that are on no way, with those whom they are linked to."""
         names = ["h", *(f"r{i + 1}" for i in range(routers)), "g"]
         self.net, self.key, self.args = net, path / "chain.key", args
         for name in names:
@@ -195,18 +200,23 @@ class MarkedChain:
         last = f"fd00:{routers + 1:x}::/64"
         for a, b in zip(names[:-2], names[1:]):
             net.route(a, last, b)
+        for a, b in beside:
+            if a not in net.nodes:
+                net.node(a)
+            net.link(a, b)
         (path / "chain.txt").write_text("".join(f"edge {a} {b}\n" for a, b in zip(names, names[1:])))
         self.there = net.address("g", names[-2])
         self.new_key()
-        self.routers = Routers(net, names[1:-1], "-K", self.key, *args)
+        all_ = [*names[1:-1], *dict.fromkeys(a for a, _ in beside)]
+        self.routers = Routers(net, all_, "-K", self.key, *args, own=own)
         self.told = path / "told.json"  # a pipe would run full
-        self.tracer = net.start("g", program, "net", "trace", f"g{names[-2]}", "--name", "g", "--topology",
-                                path / "chain.txt", "--json", "--packets", "1000000", "-K", self.key, *args,
-                                stdout=self.told.open("w"), stderr=subprocess.PIPE, text=True)
+        how = trace or ["--topology", path / "chain.txt", "-K", self.key]
+        self.tracer = net.start("g", program, "net", "trace", f"g{names[-2]}", "--name", "g", *how, "--json", "--packets",
+                                "1000000", *args, stdout=self.told.open("w"), stderr=subprocess.PIPE, text=True)
         assert "listens" in self.tracer.stderr.readline()
         self.sender = net.start("h", "/usr/bin/python3", "-c", CHAIN_SENDER, self.there, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, text=True)
-        self.processes = [*self.routers.running.values(), self.tracer]
+        self.processes = [*self.routers.running.values(), *([] if trace else [self.tracer])]
 
     def new_key(self):
         self.key.write_bytes(os.urandom(16))

@@ -103,8 +103,9 @@ static void receiver_free(struct receiver *r)
 }
 
 /* One packet; false: it has no marks. */
-static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
+static bool receive_one(void *ctx, const unsigned char *at, size_t n)
 {
+    struct receiver *const r = ctx;
     struct marked loop, way;
     char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
     uint64_t asked = 0;
@@ -133,32 +134,67 @@ static bool receive_one(struct receiver *r, const unsigned char *at, size_t n)
     return true;
 }
 
-static int receive_all(struct receiver *r, int fd, unsigned char *packet)
+static void receive_again(void *ctx)
 {
-    const uint64_t start = clock_ms(), wanted = r->args->packets;
+    struct receiver *const r = ctx;
+    bool ok = true;
+    const unsigned char *const secret =
+        secret_read(r->args->marks.key_file, &ok);
+    ok = ok && receiver_marks(r, secret);
+    note("%s has %s marks", r->args->marks.name, ok ? "new" : "its old");
+}
+
+static int receive_all(const struct receive_args *args,
+                       const struct received_by *by, int fd,
+                       unsigned char *packet)
+{
+    const uint64_t start = clock_ms();
     uint64_t got = 0;
-    while (got < wanted) {
+    while (got < args->packets) {
         const uint64_t spent = clock_ms() - start;
-        if (r->args->seconds && spent >= 1000 * r->args->seconds)
+        if (args->seconds && spent >= 1000 * args->seconds)
             break;
-        if (router_hup()) {
-            bool ok = true;
-            const unsigned char *const secret =
-                secret_read(r->args->marks.key_file, &ok);
-            ok = ok && receiver_marks(r, secret);
-            note("%s has %s marks", r->args->marks.name,
-                 ok ? "new" : "its old");
-        }
+        if (router_hup())
+            by->again(by->ctx);
         struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
         if (poll(&poll_fd, 1, 200) < 0 && errno != EINTR)
-            return fail_path(r->args->iface, errno);
+            return fail_path(args->iface, errno);
         const ssize_t n = recv(fd, packet, LONGEST, MSG_DONTWAIT);
         if (n > 0)
-            got += receive_one(r, packet, (size_t)n);
+            got += by->take(by->ctx, packet, (size_t)n);
         else if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return fail_path(r->args->iface, errno);
+            return fail_path(args->iface, errno);
     }
     return got ? YES : NO;
+}
+
+int receive_packets(const struct receive_args *args,
+                    const struct received_by *by)
+{
+    unsigned char *const packet = malloc(LONGEST);
+    const struct sockaddr_ll at = { .sll_family = AF_PACKET,
+                                    .sll_protocol = htons(ETH_P_IPV6),
+                                    .sll_ifindex =
+                                        (int)if_nametoindex(args->iface) };
+    const int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int status = TROUBLE;
+    if (!packet)
+        fail("no memory");
+    else if (!at.sll_ifindex)
+        fail("%s: no such interface here", args->iface);
+    else if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0)
+        fail("%s: capturing needs CAP_NET_RAW; run it as root, or in a network "
+             "namespace of your own",
+             args->iface);
+    else {
+        router_on_hup();
+        note("%s listens on %s", args->marks.name, args->iface);
+        status = receive_all(args, by, fd, packet);
+    }
+    free(packet);
+    if (fd >= 0)
+        close(fd);
+    return status;
 }
 
 int net_receive(const struct receive_args *given)
@@ -172,31 +208,13 @@ int net_receive(const struct receive_args *given)
     const unsigned char *const secret = secret_read(args.marks.key_file, &ok);
     if (!ok)
         return TROUBLE;
+    if (!if_nametoindex(args.iface))
+        return fail("%s: no such interface here", args.iface);
     struct receiver r = { .args = &args };
-    unsigned char *const packet = malloc(LONGEST);
-    const struct sockaddr_ll at = { .sll_family = AF_PACKET,
-                                    .sll_protocol = htons(ETH_P_IPV6),
-                                    .sll_ifindex =
-                                        (int)if_nametoindex(args.iface) };
-    const int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int status = TROUBLE;
-    if (!packet)
-        fail("no memory");
-    else if (!at.sll_ifindex)
-        fail("%s: no such interface here", args.iface);
-    else if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0)
-        fail("%s: capturing needs CAP_NET_RAW; run it as root, or in a network "
-             "namespace of your own",
-             args.iface);
-    else if (receiver_new(&r, secret)) {
-        router_on_hup();
-        note("%s listens on %s", args.marks.name, args.iface);
-        status = receive_all(&r, fd, packet);
-    }
+    const struct received_by by = { receive_one, receive_again, &r };
+    const int status =
+        receiver_new(&r, secret) ? receive_packets(&args, &by) : TROUBLE;
     receiver_free(&r);
-    free(packet);
-    if (fd >= 0)
-        close(fd);
     secret_wipe();
     return status;
 }

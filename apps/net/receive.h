@@ -9,9 +9,21 @@
 struct receive_args {
     struct router_args marks; /* name: of the receiver, in the topology */
     const char *iface, *topology;
-    uint64_t packets, seconds;
+    const char *ask; /* the router to ask; NULL: by the topology */
+    uint64_t packets, seconds, patience;
     bool json;
 };
+
+/* Packets that come by args->iface, until as many as args->packets were taken,
+ * or the seconds are over. `take` is false for one without marks; `again` is
+ * called after SIGHUP. NO if there were none. */
+struct received_by {
+    bool (*take)(void *ctx, const unsigned char *at, size_t n);
+    void (*again)(void *ctx);
+    void *ctx;
+};
+int receive_packets(const struct receive_args *args,
+                    const struct received_by *by);
 
 /* A packet with marks, and who may have sent it. */
 struct received {

@@ -73,6 +73,7 @@ struct router {
     struct router_result result;
     bool casts;
     struct caster caster;
+    struct ask_server *asked_by; /* answers questions; NULL: nobody does */
     uint64_t now;
     unsigned char in[PACKET_MOST], out[PACKET_MOST + FORWARD_MORE];
 };
@@ -113,6 +114,10 @@ const struct field router_fields[] = {
           "and left, or forgotten"),
     NAMED(struct router_result, "group_refused", refused, NONE,
           "and refused: as many as there is room for"),
+    FIELD(struct router_result, questions, NONE,
+          "about packets, that were asked"),
+    NAMED(struct router_result, "questions_refused", declined, NONE,
+          "of these, refused: malformed, or too many at once"),
     { 0 },
 };
 
@@ -265,6 +270,13 @@ static bool port_marks(const struct router_args *args,
                                             : bly_error());
 }
 
+/* The marks of all ways, as those need them who answer questions. */
+static void ports_ways(const struct router *r, const struct mark **out)
+{
+    for (unsigned i = 0; i < r->nports; i++)
+        out[i] = &r->ports[i].face.way;
+}
+
 /* The secret was changed: from now on all marks differ, or, if it cannot be
  * read, none does. */
 static void ports_again(struct router *r, const struct router_args *args)
@@ -277,6 +289,11 @@ static void ports_again(struct router *r, const struct router_args *args)
     for (unsigned i = 0; ok && i < r->nports; i++) {
         r->ports[i].face.loop = faces[i].loop;
         r->ports[i].face.way = faces[i].way;
+    }
+    if (ok && r->asked_by) {
+        const struct mark *ways[ROUTER_FACES];
+        ports_ways(r, ways);
+        args->ask->marks(r->asked_by, ways);
     }
     note("%s has %s marks", args->name, ok ? "new" : "its old");
 }
@@ -598,6 +615,17 @@ static bool groups_open(struct router *r, const struct router_args *args)
     return true;
 }
 
+static bool questions_open(struct router *r, const struct router_args *args)
+{
+    const struct mark *ways[ROUTER_FACES];
+    if (!args->listen)
+        return !args->neighbours.n ||
+               refuse("--neighbour is for questions; use it with --listen");
+    ports_ways(r, ways);
+    r->asked_by = args->ask->start(args, ways);
+    return r->asked_by != NULL;
+}
+
 static void groups_count(struct router *r)
 {
     const struct caster *const c = &r->caster;
@@ -633,7 +661,8 @@ int net_router(const struct router_args *given)
     r->result.name = args.name;
     r->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     ok = r->netlink >= 0 || refuse_path("netlink", errno);
-    ok = ok && groups_open(r, &args) && ports_open(r, &args, secret);
+    ok = ok && groups_open(r, &args) && ports_open(r, &args, secret) &&
+         questions_open(r, &args);
     if (ok) {
         const uint64_t start = clock_ms();
         signals_watch(NULL);
@@ -644,6 +673,9 @@ int net_router(const struct router_args *given)
                     args.seconds ? start + 1000 * args.seconds : UINT64_MAX);
         r->result.faces = r->nports;
         groups_count(r);
+        if (r->asked_by)
+            args.ask->stop(r->asked_by, &r->result.questions,
+                           &r->result.declined);
         r->result.seconds = (double)(clock_ms() - start) / 1000;
         report(stdout, args.json, router_fields, &r->result,
                "{name}: {received packet/s} came, {sent} sent on; dropped: "

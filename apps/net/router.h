@@ -16,14 +16,30 @@ struct router_args {
     const char *key_file; /* the secret of the marks; NULL: none */
     uint64_t loop_bits, loop_set, way_bits, way_set, strikes, seconds;
     uint64_t groups, cell_bits, refresh; /* of multicast; 0: none, or usual */
+    /* Questions about packets (apps/net/ask). */
+    const char *listen, *ask_key; /* NULL: none are answered; not sealed */
+    struct list neighbours;       /* "NAME=ADDRESS:PORT": where they listen */
+    const struct router_ask *ask; /* who answers */
     bool json;
+};
+
+/* Who answers questions beside a router; start() gets the marks of the links,
+ * and marks() those that they have from now on. NULL, with the reason printed.
+ */
+struct ask_server;
+struct router_ask {
+    struct ask_server *(*start)(const struct router_args *args,
+                                const struct mark *const *ways);
+    void (*marks)(struct ask_server *s, const struct mark *const *ways);
+    void (*stop)(struct ask_server *s, uint64_t *asked, uint64_t *refused);
 };
 
 struct router_result {
     const char *name;
     uint64_t received, fates[FATES], complaints, unsent, faces;
     uint64_t grouped, copies, superfluous, off_path, joins, leaves, refused;
-    double expected; /* superfluous copies */
+    uint64_t questions, declined; /* about packets */
+    double expected;              /* superfluous copies */
     double seconds;
 };
 extern const struct field router_fields[];
