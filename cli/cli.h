@@ -57,6 +57,7 @@
     X(top)         \
     X(dedup)       \
     X(similar)     \
+    X(vectors)     \
     X(join)        \
     X(table)       \
     X(parquet)     \

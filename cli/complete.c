@@ -244,10 +244,11 @@ static const struct name {
     { "FILE", offer_files, "" },         { "INPUT", offer_files, "" },
     { "OUT", offer_files, "" },          { "OPERAND", offer_files, "" },
     { "TEXT", offer_files, "" },         { "DIR", offer_folders, "" },
-    { "PEER", offer_files, "" },         { "LIST", offer_files, "" },
-    { "CAPTURE", offer_files, ".pcap" }, { "DIGEST", offer_files, ".dig" },
-    { "ARCHIVE", offer_folders, "" },    { "MIRROR", offer_files, "" },
-    { "INDEX", offer_files, ".blx" },    { "PART", offer_files, ".blx" },
+    { "QUERIES", offer_files, "" },      { "PEER", offer_files, "" },
+    { "LIST", offer_files, "" },         { "CAPTURE", offer_files, ".pcap" },
+    { "DIGEST", offer_files, ".dig" },   { "ARCHIVE", offer_folders, "" },
+    { "MIRROR", offer_files, "" },       { "INDEX", offer_files, ".blx" },
+    { "PART", offer_files, ".blx" },
 };
 
 /* And what only the user knows. */

@@ -90,6 +90,8 @@ WRITES = [
     writing("top --into heavy.bly b.txt", "heavy.bly"),
     writing("merge -o new.bly count.bly dense.bly", "new.bly"),
     writing("similar -o new.bly texts/1", "new.bly"),
+    writing("vectors dedup -q -t 1 v.csv -o new.csv --removed gone.tsv",
+            "new.csv", "gone.tsv"),
     writing("merge -o heavy.bly heavy.bly heavy.bly", "heavy.bly"),
     writing("remove counting.bly -f half.txt", "counting.bly"),
     writing("set ages.bly -f older.tsv", "ages.bly"),
@@ -215,6 +217,8 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "distinct --jsonl id --skip-bad a.txt",
     "distinct -i --regex (.+) a.txt",
     "similar texts/1 texts/2",
+    "vectors pairs -t 1 v.csv",
+    "vectors near -t 1 v.csv v.csv",
     "basket -T 0.1 baskets.txt",
     "parquet info n.parquet",
     "parquet has old.parquet --column n 7",
@@ -343,6 +347,8 @@ def make_folder(folder):
         (folder / "texts" / i).write_text(documents(100 * int(i), 20))
     (folder / "baskets.txt").write_text(
         "".join(f"milk bread item{i % 7}\n" for i in range(60)))
+    (folder / "v.csv").write_text(
+        "".join(f"{i % 5},{i % 7},1\n" for i in range(60)))
     (folder / "list.txt").write_text(keys(0, 900, "http://a.test/"))
     (folder / "list-old.txt").write_text(keys(0, 90, "http://a.test/"))
     (folder / "net.txt").write_text("r1 r2\n")

@@ -56,6 +56,9 @@ def made(tmp_path_factory):
     put("events.jsonl", "".join(
         f'{{"user":{{"name":"{name}"}},"n":{i}}}\n'
         for i, name in enumerate(NAMES + ["mallory", "trent", "alice"])))
+    put("points.csv", "name,x,y,z\n" + "".join(
+        f"p{i},{i % 3 - 1},{i % 3 * 0.5 + i / 300},{1 + i % 3}\n"
+        for i in range(6)))
     for i in range(4):
         text = log(20 * i, 20) + (f"192.0.2.20{i} - - x\n" if i < 2 else "")
         put(f"logs/{i}.gz", "")

@@ -10,10 +10,12 @@ test_every_page_is_accounted_for() counts them.
 import json
 import os
 import platform
+import random
 import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +41,7 @@ NOTHING = {"README.md", "figures/index.md", "format-index.md", "json.md", "kinds
 FORM = {
     "dedup.md": "a corpus of 63 MB", "distinct.md": "5 million lines", "exact-lists.md": "11 million numbers", "isect.md": "ids of two machines",
     "join.md": "a million rows", "passwords.md": "1.6 million passwords", "playground.md": "any free port", "quantiles.md": "5 million lines",
-    "seal.md": "every sealed document has a random name", "sync.md": "10 million lines", "urls.md": "a list that changes every day",
+    "vectors.md": "100,000 embeddings", "seal.md": "every sealed document has a random name", "sync.md": "10 million lines", "urls.md": "a list that changes every day",
 }
 LINES = "".join(f"line {i * i % 7919}\n" for i in range(4000))
 
@@ -157,6 +159,17 @@ def tables(folder):
         sh(folder, f"bloomery table build -q -o db/ {name}.tsv" if i == 0 else f"bloomery table build -q -o db/ {name}.tsv")
 
 
+def embeddings(folder):
+    """Vectors, every third of which is near the one before."""
+    rng = random.Random(4)
+    rows = [[rng.gauss(0, 1) for _ in range(24)] for _ in range(6000)]
+    for i in range(3, 6000, 3):
+        rows[i] = [x + rng.gauss(0, 0.1) for x in rows[i - 1]]
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (6000, 24), }".ljust(117) + "\n"
+    (folder / "embeddings.npy").write_bytes(b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head.encode() +
+                                            b"".join(struct.pack("<24f", *row) for row in rows))
+
+
 def served(folder, there, *lines):
     """A list on a server that the example calls there:3130."""
     put(folder, "there.list", there)
@@ -184,6 +197,7 @@ NEEDS = {
     "join.md": orders,
     "quantiles.md": lambda f: put(f, "times.tsv", "".join(f"k{i}\t{i * 7919 % 10000 / 8 + 1}\n" for i in range(10000))),
     "parquet.md": visits,
+    "vectors.md": embeddings,
     "passwords.md": lambda f: sh(f, "seq -f 'password %.0f' 1633938 > sqlmap-wordlist.txt"),
     "seal.md": letters,
     "small.md": lambda f: sh(f, "seq 100 | bloomery build -q --kind classic --fpr 1% -o flags.bly"),

@@ -612,9 +612,16 @@ static void bad_ones_are_skipped(void **unused)
     assert_int_equal(stats.nfound, 1);
     free(got.at);
     free(x);
+    const float zero[2] = { 0, 0 }, one[2] = { 1, 0 };
+    const bly_vectors some = { .at = one, .n = 1, .dims = 2 };
+    const bly_vectors none = { .at = zero, .n = 1, .dims = 2 };
+    spec.flags = 0;
+    assert_status(bly_near_of(&some, &none, &spec, list_put, &got, NULL),
+                  BLY_EINVAL);
+    assert_string_equal(bly_error(), "queries: vector 0 is zero, and so has no "
+                                     "direction (from 0 on)");
     const double far[4] = { 1e200, 1, 1e-200, 0 };
     const bly_vectors two = { .at = far, .n = 2, .dims = 2, .doubles = true };
-    spec.flags = 0;
     assert_status(bly_near_pairs(&two, &spec, list_put, &got, NULL),
                   BLY_EINVAL);
     assert_non_null(strstr(bly_error(), "vector 0 is too long"));

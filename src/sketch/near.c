@@ -663,8 +663,11 @@ static bly_status job_begin(const bly_vectors *v, const bly_vectors *queries,
         if (!st && queries) {
             st = set_make(asks, queries, planes, &job->spec);
             job->asks = asks;
-            if (st)
-                st = bly_fail(st, "queries: %s", bly_error());
+            if (st) {
+                char why[400]; /* not from the line into itself */
+                snprintf(why, sizeof why, "%s", bly_error());
+                st = bly_fail(st, "queries: %s", why);
+            }
         }
         bly_planes_free(planes);
     }
