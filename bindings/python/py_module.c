@@ -141,6 +141,11 @@ static PyObject *module_plan(PyObject *module, PyObject *args, PyObject *kwargs)
     return st ? py_raise(st) : py_prediction(&p);
 }
 
+#define NAMED(name, function, doc)                     \
+    {                                                  \
+        name, (PyCFunction)(void (*)(void))(function), \
+            METH_VARARGS | METH_KEYWORDS, doc          \
+    }
 static PyMethodDef module_methods[] = {
     { "kinds", module_kinds, METH_NOARGS,
       "kinds()\n--\n\nEvery kind of filter: a list of dicts." },
@@ -151,6 +156,29 @@ static PyMethodDef module_methods[] = {
       "What a filter would be, without making it: a dict of its size and "
       "rate.\n"
       "Give two of items, fpr and bits." },
+    NAMED("vector_pairs", py_vector_pairs,
+          "vector_pairs(vectors, threshold=0.9, *, recall=0.995, seed=0,\n"
+          "             threads=0, skip_bad=False, all=False)\n--\n\n"
+          "Pairs of rows whose angle has a cosine of at least the threshold:\n"
+          "three views, of one row, of the other one, and of cosines."),
+    NAMED("vector_dedup", py_vector_dedup,
+          "vector_dedup(vectors, threshold=0.9, *, recall=0.995, seed=0,\n"
+          "             threads=0, skip_bad=False)\n--\n\n"
+          "For each row the number of one that stays and is close to it: its\n"
+          "own number if it stays itself."),
+    NAMED("vector_near", py_vector_near,
+          "vector_near(vectors, queries, threshold=0.9, *, recall=0.995,\n"
+          "            seed=0, threads=0, skip_bad=False, top=0)\n--\n\n"
+          "The rows that are close to each query, the closest first: three\n"
+          "views, of queries, of rows, and of cosines."),
+    NAMED("vector_sketch", py_vector_sketch,
+          "vector_sketch(vectors, bits=256, *, seed=0)\n--\n\n"
+          "The sides of random planes on which each row lies: a view of rows\n"
+          "of bits / 64 integers."),
+    NAMED("vector_angle", py_vector_angle,
+          "vector_angle(a, b)\n--\n\n"
+          "An estimate of the angle between two vectors, in radians, from\n"
+          "their sketches; and its standard deviation."),
     { NULL, NULL, 0, NULL },
 };
 

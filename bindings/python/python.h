@@ -17,6 +17,7 @@
  *     py_sketch.c    what the sketches share; py_hll.c, py_topk.c,
  *                    py_minhash.c
  *     py_index.c     Index: documents side by side
+ *     py_vectors.c   arrays of vectors
  *
  * Only the stable ABI of Python 3.11 is used, so that one build serves that
  * version and all later ones. A free-threaded interpreter has no stable ABI
@@ -270,6 +271,13 @@ static inline const void *py_run_from(const struct py_run *run, size_t i)
                ? (const void *)((const bly_bytes *)run->keys + i)
                : (const void *)((const uint64_t *)run->keys + i);
 }
+
+/* Functions of the module, with names. */
+PyObject *py_vector_pairs(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_vector_near(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_vector_dedup(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_vector_sketch(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_vector_angle(PyObject *module, PyObject *args, PyObject *kwargs);
 
 bool py_bitmap_ready(PyObject *module);
 bool py_filter_ready(PyObject *module);

@@ -9,9 +9,14 @@
 that is saved here answers the same in C, SQL, Redis and on the command line.
 """
 from ._bloomery import (Bitmap, Error, Filter, HyperLogLog, Index, MinHash, TopK,
-                        __version__, kinds, plan)
+                        __version__, kinds, plan, vector_angle, vector_dedup,
+                        vector_near, vector_pairs, vector_sketch)
 
-kinds.__module__ = plan.__module__ = "bloomery"
+for function in (kinds, plan, vector_angle, vector_dedup, vector_near, vector_pairs,
+                 vector_sketch):
+    function.__module__ = "bloomery"
+del function
 
 __all__ = ["Bitmap", "Error", "Filter", "HyperLogLog", "Index", "MinHash", "TopK",
-           "kinds", "plan"]
+           "kinds", "plan", "vector_angle", "vector_dedup", "vector_near", "vector_pairs",
+           "vector_sketch"]

@@ -168,3 +168,21 @@ def plan(
     max_bytes: _Count | None = None,
     options: Mapping[str, _Option] | None = None, **more: _Option,
 ) -> dict[str, Any]: ...
+
+def vector_pairs(
+    vectors: Buffer, threshold: float = 0.9, *, recall: float = 0.995,
+    seed: _Count = 0, threads: _Count = 0, skip_bad: bool = False, all: bool = False,
+) -> tuple[memoryview, memoryview, memoryview]: ...
+def vector_dedup(
+    vectors: Buffer, threshold: float = 0.9, *, recall: float = 0.995,
+    seed: _Count = 0, threads: _Count = 0, skip_bad: bool = False,
+) -> memoryview: ...
+def vector_near(
+    vectors: Buffer, queries: Buffer, threshold: float = 0.9, *,
+    recall: float = 0.995, seed: _Count = 0, threads: _Count = 0,
+    skip_bad: bool = False, top: _Count = 0,
+) -> tuple[memoryview, memoryview, memoryview]: ...
+def vector_sketch(
+    vectors: Buffer, bits: _Count = 256, *, seed: _Count = 0,
+) -> memoryview: ...
+def vector_angle(a: Buffer, b: Buffer) -> tuple[float, float]: ...
