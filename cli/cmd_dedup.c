@@ -11,6 +11,7 @@
 
 #include "apps/dedup/agreement.h"
 #include "apps/dedup/options.h"
+#include "apps/dedup/split.h"
 #include "cli/program.h"
 #include "cli/rows.h"
 #include "io/files.h"
@@ -32,7 +33,8 @@ static struct {
     bool lines, files, warc, paragraphs;
     const char *priority, *bands, *family;
     unsigned profile, unit, index, level; /* numbers of words */
-    uint64_t size, k, seed, threads;
+    uint64_t size, k, seed, threads, tasks;
+    unsigned engine;
 } given = {
     .text_field = "text",
     .priority = "first",
@@ -124,6 +126,13 @@ static const struct opt dedup_options[] = {
       "time" },
     FLAG("resume", 0, wanted.resume,
          "continue a run that ended too early, from its folder --work"),
+    { "tasks", 0, OPT_BETWEEN(POSITIVE, 1, 100000), &given.tasks, "N",
+      "for dedup split: tasks of each stage; 1 if not given" },
+    { "engine", 0, OPT_CHOICE, &given.engine, "none|local|script|slurm",
+      "for dedup split: what runs the tasks: none (default), it only plans; "
+      "local, processes of this machine, --threads at a time; script, what "
+      "reads their commands, each with its stage before it; slurm, job files "
+      "in DIR/slurm" },
     { "index", 0, OPT_CHOICE, &given.index, "memory|bloom",
       "memory (default), or bloom: one pass with a filter and without a check, "
       "so that documents are removed at about the threshold, not exactly" },
@@ -346,9 +355,177 @@ static bool pick_pages(struct dedup_options *o)
     return true;
 }
 
+static void dedup_free(struct dedup_options *o)
+{
+    json_path_free(&o->text);
+    json_path_free(&o->id);
+    json_path_free(&o->field);
+}
+
+/* ------------------------------------------------------------- many machines
+ */
+
+/* The words for the value of an option; NULL: no memory. */
+static char *option_word(const struct opt *o)
+{
+    char *word = NULL;
+    int n = -1;
+    switch (o->type.is) {
+    case IS_FLAG:
+        n = asprintf(&word, "--%s", o->name);
+        break;
+    case IS_COUNT:
+    case IS_POSITIVE:
+        n = asprintf(&word, "--%s=%llu", o->name,
+                     (unsigned long long)*(const uint64_t *)o->to);
+        break;
+    case IS_RATE:
+    case IS_REAL:
+    case IS_SECONDS:
+        n = asprintf(&word, "--%s=%.17g", o->name, *(const double *)o->to);
+        break;
+    case IS_CHOICE: {
+        const char *at = o->arg;
+        for (unsigned i = *(const unsigned *)o->to; i > 0; i--)
+            at += strcspn(at, "|") + 1;
+        n = asprintf(&word, "--%s=%.*s", o->name, (int)strcspn(at, "|"), at);
+        break;
+    }
+    default:
+        n = asprintf(&word, "--%s=%s", o->name, *(const char *const *)o->to);
+    }
+    return n < 0 ? NULL : word;
+}
+
+/* Those of split alone, and of the process that runs. */
+static bool is_own(const struct opt *o)
+{
+    const void *const own[] = { &given.tasks,   &given.engine, &wanted.work,
+                                &given.threads, &quiet,        &wanted.resume,
+                                &wait_seconds };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (o->to == own[i])
+            return true;
+    return false;
+}
+
+/* The options that were given, for tasks to read again. */
+static bool options_given(struct list *words)
+{
+    words->at =
+        calloc(sizeof dedup_options / sizeof *dedup_options, sizeof *words->at);
+    for (const struct opt *o = dedup_options; words->at && o->name; o++) {
+        if (!was_given(o->to) || is_own(o))
+            continue;
+        words->at[words->n] = option_word(o);
+        if (!words->at[words->n++])
+            return refuse("out of memory");
+    }
+    return words->at || refuse("out of memory");
+}
+
+static int run_split(const struct list *operands)
+{
+    struct dedup_options *const o = &wanted;
+    const char *const folder = o->work;
+    struct list words = { 0 };
+    int status = TROUBLE;
+    if (!folder)
+        return fail("split needs a folder that all tasks can reach: --work "
+                    "DIR");
+    if (o->against || o->save_index)
+        return fail("tasks have no index yet: run without --against and "
+                    "--save-index, or on one machine");
+    if (given.paragraphs || is_bloom())
+        return fail("a filter is one pass, which needs no tasks; run without "
+                    "split");
+    if (o->resume)
+        return fail("a run in tasks goes on by itself: run the same command "
+                    "again, without --resume");
+    o->work = NULL;
+    if (pick(o, false) && options_given(&words)) {
+        const struct split_options how = {
+            .ntasks = given.tasks ? given.tasks : 1,
+            .folder = folder,
+            .engine = (enum split_engine)given.engine,
+            .at_once = o->nthreads,
+            .words = words.at,
+            .nwords = words.n,
+        };
+        o->nthreads = 1;
+        status = split_run(o, &how, operands);
+    }
+    split_words_free(&words);
+    dedup_free(o);
+    return status;
+}
+
+/* A task has the options of its run, and --threads and --quiet of its own. */
+static int run_task(const struct list *operands)
+{
+    const uint64_t nthreads = given.threads ? given.threads : 1;
+    char first[] = "dedup";
+    struct list words;
+    struct line line = { .command = NULL };
+    int status = TROUBLE;
+    if (operands->n != 3)
+        return fail("task needs a folder, a stage and a number");
+    char *const folder = realpath(operands->at[0], NULL);
+    if (!folder)
+        return fail_path(operands->at[0], errno);
+    if (split_words(folder, &words) == YES) {
+        char **const argv = calloc(words.n + 2, sizeof *argv);
+        if (argv) {
+            argv[0] = first;
+            memcpy(argv + 1, words.at, words.n * sizeof *argv);
+        }
+        if (!argv)
+            fail("out of memory");
+        else if (options_parse(&cmd_dedup, (int)words.n + 1, argv, &line,
+                               &status)) {
+            given.threads = nthreads;
+            status = pick(&wanted, false)
+                         ? split_task(&wanted, folder, operands->at[1],
+                                      operands->at[2])
+                         : TROUBLE;
+            dedup_free(&wanted);
+        }
+        free(line.operands.at);
+        free(argv);
+    }
+    split_words_free(&words);
+    free(folder);
+    return status;
+}
+
+static int run_status(const struct list *operands)
+{
+    if (operands->n != 1)
+        return fail("status needs the folder of a run");
+    return split_status(operands->at[0], wanted.json);
+}
+
+/* ---------------------------------------------------------------- the command
+ */
+
+static bool first_is(const struct list *operands, const char *word)
+{
+    return operands->n > operands->literal &&
+           strcmp(operands->at[0], word) == 0;
+}
+
 static int run_dedup(struct list *operands)
 {
     struct dedup_options *const o = &wanted;
+    const struct list rest = { .at = operands->at + 1,
+                               .n = operands->n ? operands->n - 1 : 0 };
+    const bool split = first_is(operands, "split");
+    if (first_is(operands, "task"))
+        return run_task(&rest);
+    if (first_is(operands, "status"))
+        return run_status(&rest);
+    if (!split && (given.tasks || was_given(&given.engine)))
+        return fail("--tasks and --engine belong to dedup split");
     const bool ngrams = operands->n && strcmp(operands->at[0], "ngrams") == 0;
     const bool filtered = ngrams || given.paragraphs || was_given(&given.index);
     const bool memory = was_given(&given.index) && !is_bloom();
@@ -359,14 +536,14 @@ static int run_dedup(struct list *operands)
         warn("only the report is written; -o OUT writes the corpus");
     if (o->all_pairs && !o->pairs)
         return fail("--all says which pairs --pairs FILE writes");
+    if (split)
+        return run_split(&rest);
     o->one_pass = filtered && !memory;
     for (size_t i = 0; i < inputs.n && !given.warc; i++)
         given.warc = !given.lines && !given.files && warc_file(inputs.at[i]);
     const int status =
         pick(o, ngrams) && pick_pages(o) ? dedup_run(o, &inputs) : TROUBLE;
-    json_path_free(&o->text);
-    json_path_free(&o->id);
-    json_path_free(&o->field);
+    dedup_free(o);
     return status;
 }
 
@@ -384,12 +561,15 @@ static const struct example dedup_examples[] = {
       "add what is new since then" },
     { "bloomery dedup --paragraphs --filter seen.bly crawl.jsonl -o out.jsonl",
       "remove paragraphs seen before" },
+    { "bloomery dedup split --tasks 200 --engine slurm --work /shared/run "
+      "corpus/*.jsonl.zst -o clean.jsonl --removed gone.tsv",
+      "the same result from 200 tasks of a cluster" },
     { 0 },
 };
 
 const struct command cmd_dedup = {
     .name = "dedup",
-    .usage = "[ngrams] [OPTION]... [INPUT]... [-o OUT]",
+    .usage = "[ngrams|split|task|status] [OPTION]... [INPUT]... [-o OUT]",
     .summary = "remove near-copies from a corpus",
     .about =
         "Reads documents, one line of JSON each, and writes those that "
@@ -414,10 +594,18 @@ const struct command cmd_dedup = {
         "A filter sees words, not bytes: case, punctuation and spacing do "
         "not matter. It cannot compare: with --index bloom, a document "
         "may be removed that is somewhat less similar to an earlier one "
-        "than the threshold says; the report says how likely that is.",
+        "than the threshold says; the report says how likely that is.\n\n"
+             "With split as the first word, --work DIR and --tasks N, a run is "
+             "planned as tasks for many machines that share a folder, and its "
+             "results are those of one machine, byte for byte. task DIR STAGE "
+             "I does one of them, status DIR shows how far they are: exit "
+             "status 0 if the results are written, 1 if not yet, 2 if a task "
+             "failed. To name a file that is called like one of these words, "
+             "write ./split.",
     .options = dedup_options,
     .examples = dedup_examples,
     .reports = REPORTS({ "", dedup_fields, ONE },
-                       { "with --index bloom", dedup_filter_fields, ONE }),
+                       { "with --index bloom", dedup_filter_fields, ONE },
+                       { "of status", split_fields, ONE }),
     .run = run_dedup,
 };

@@ -40,13 +40,6 @@
  * in that core's cache at the end. */
 #define BLOCK_BYTES ((size_t)INPUT_LINE_LEAST)
 
-/* Where a block began when all were read. */
-struct input_mark {
-    uint32_t file;
-    uint64_t place; /* in the file, decompressed */
-    uint64_t first; /* document */
-};
-
 /* ------------------------------------------------------------------ blocks */
 
 void block_free(struct block *b)
@@ -219,6 +212,13 @@ static bool source_start(struct input *in)
     in->place = 0;
     in->begins = true;
     in->csv.state = CSV_START;
+    if (in->source && f->part_len &&
+        !source_part(in->source, f->part_at, f->part_len)) {
+        const int error = errno;
+        source_close(in->source);
+        in->source = NULL;
+        errno = error;
+    }
     if (in->source)
         return true;
     if (!in->goes_on)

@@ -40,6 +40,8 @@ struct picker; /* which part of a line is the key: picker.h */
 
 struct input_file {
     const char *name;
+    uint64_t part_at, part_len; /* bytes of it that are read, whole lines of a
+                                   plain file; no length: all */
     int spool;       /* a file without a name that has the bytes; -1: none */
     uint64_t first;  /* number of its first document, from 0 */
     uint64_t ndocs;  /* once it was read */
@@ -78,6 +80,13 @@ struct block {
  * file without separators: 50 KB of zstd may be gigabytes of zeros. */
 #define INPUT_LINE_LEAST ((uint64_t)256 * 1024)
 #define INPUT_LINE_MOST ((uint64_t)128 << 20)
+
+/* Where a block of documents began. */
+struct input_mark {
+    uint32_t file;
+    uint64_t place; /* in the file, decompressed, or in its part */
+    uint64_t first; /* document */
+};
 
 struct input {
     struct input_file *files;

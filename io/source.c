@@ -35,6 +35,7 @@ struct source {
     const struct unpacker *packed; /* NULL: it is not */
     void *unpacking;
     uint64_t done, given;
+    uint64_t left; /* of what is to be read; UINT64_MAX: all there is */
     char error[160];
     bool broken;       /* the error is none of its bytes */
     bool other;        /* the bytes are not a list of lines */
@@ -53,6 +54,7 @@ struct source *source_open(const char *name, int stop_fd, enum source_use use)
         return NULL;
     }
     s->use = use;
+    s->left = UINT64_MAX;
     s->known = use == SOURCE_RAW;
     s->fd = strcmp(name, "-") == 0 ? STDIN_FILENO
                                    : open(name, O_RDONLY | O_CLOEXEC);
@@ -141,11 +143,12 @@ static ptrdiff_t read_some(struct source *s, void *buf, size_t n)
                 return 0;
             }
         }
-        got = read(s->fd, buf, n);
+        got = read(s->fd, buf, n < s->left ? n : (size_t)s->left);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
         return source_fail(s, strerror(errno));
     s->done += (uint64_t)got;
+    s->left -= s->left == UINT64_MAX ? 0 : (uint64_t)got;
     s->at_end = got == 0;
     if (s->at_end && !is_steady(s))
         return source_fail(
@@ -374,13 +377,25 @@ ptrdiff_t source_read(struct source *s, void *buf, size_t n)
     return got;
 }
 
+bool source_part(struct source *s, uint64_t from, uint64_t nbytes)
+{
+    s->left = nbytes;
+    if (from == 0)
+        return true;
+    s->use = SOURCE_RAW;
+    s->known = true;
+    return lseek(s->fd, (off_t)from, SEEK_SET) >= 0;
+}
+
 bool source_skip(struct source *s, uint64_t n)
 {
     char buf[16384];
     while (n) {
         if (s->known && !s->packed && s->from == s->to &&
+            (s->left == UINT64_MAX || n <= s->left) &&
             lseek(s->fd, (off_t)n, SEEK_CUR) >= 0) {
             s->done += n;
+            s->left -= s->left == UINT64_MAX ? 0 : n;
             return true;
         }
         const ptrdiff_t got =

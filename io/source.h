@@ -33,6 +33,11 @@ extern bool steady_input;
  * ends a pipe or a terminal when it becomes readable. */
 struct source *source_open(const char *name, int stop_fd, enum source_use use);
 
+/* Before anything is read: give only nbytes of a plain file, from byte `from`
+ * on. Behind its beginning, what they look like means nothing. False with
+ * errno. */
+bool source_part(struct source *s, uint64_t from, uint64_t nbytes);
+
 /* Up to n bytes into buf: the number, 0 at the end, -1 when something is wrong
  * (source_error() says what). Does not wait for more than there is. */
 ptrdiff_t source_read(struct source *s, void *buf, size_t n);

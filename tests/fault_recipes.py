@@ -129,6 +129,8 @@ WRITES = [
             work=("work/journal", "work/checked")),
     writing("dedup -t 1 docs.jsonl -o clean.jsonl --work begun --resume",
             "clean.jsonl", work=("begun/journal", "begun/checked")),
+    writing("dedup split --work parts --tasks 2 docs.jsonl -o clean.jsonl",
+            "parts", "parts/plan", volatile=True),
     writing("dedup -t 1 --paragraphs --filter seen.bly docs.jsonl "
             "-o clean.jsonl", "seen.bly", "clean.jsonl"),
     writing("dedup ngrams -t 1 -n 9k --filter grams.bly docs.jsonl "

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "node.md": "test_pages.py",
     "packages.md": "tree_amalgamation",
     "reconcile.md": "test_pages.py",
+    "scale.md": "test_split_slurm.py", # it needs a Slurm
     "ring.md": "test_ring_nodes.py", # it kills processes on fixed ports
 }
 # Pages with tables and pictures alone.

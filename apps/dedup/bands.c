@@ -34,6 +34,7 @@ struct banding {
     atomic_size_t next, nworkers;
     atomic_int failed; /* errno; 0: it goes well */
     bool sorting;
+    const struct dedup_given *given; /* NULL: buckets are to be found */
     struct sorter members; /* (rank and bucket), to turn buckets around */
     unsigned shift;        /* of a rank in them */
     uint64_t nmembers;     /* of them so far */
@@ -262,19 +263,70 @@ static bool band_all(struct banding *g)
                : band_in_files(g);
 }
 
+/* Buckets as they are given, each in the order of ranks. */
+static bool band_given(struct banding *g)
+{
+    const struct dedup_given *const given = g->given;
+    struct dedup_key *keys = NULL, *temp = NULL;
+    size_t room = 0, temp_room = 0;
+    bool ok = true;
+    for (uint64_t i = 0; ok && i < given->n; i++) {
+        const uint64_t end = given->starts[i + 1];
+        size_t n = 0;
+        if (!ROOM(keys, room, (size_t)(end - given->starts[i])) ||
+            !ROOM(temp, temp_room, (size_t)(end - given->starts[i]))) {
+            ok = dedup_fail(g->job, "out of memory");
+            break;
+        }
+        for (uint64_t j = given->starts[i]; j < end; j++) {
+            const uint32_t doc = given->members[j];
+            if (dedup_compared(g->docs, g->order, doc))
+                keys[n++] = (struct dedup_key){ i, g->order->rank[doc] };
+        }
+        for (size_t j = 0; j < n; j++) /* by rank */
+            keys[j].key = keys[j].doc;
+        if (n)
+            dedup_sort(keys, temp, n, false);
+        for (size_t j = 0; j < n; j++)
+            keys[j].key = i;
+        ok = n < 2 || take_band_keys(g, keys, n);
+    }
+    free(keys);
+    free(temp);
+    return ok && gathering_ends(g);
+}
+
+static bool find_buckets(struct banding *g)
+{
+    struct dedup_job *const job = g->job;
+    const struct dedup_docs *const docs = g->docs;
+    g->members = (struct sorter){ .folder = job->opt->folder,
+                                  .memory = job->opt->memory / 8 };
+    while (g->shift < 31 && docs->n < UINT64_C(1) << (31 - g->shift))
+        g->shift++;
+    const bool ok = (g->given               ? band_given(g)
+                     : job->opt->whole_only ? true
+                                            : band_all(g)) &&
+                    turn_around(g);
+    sorter_free(&g->members);
+    store_release(&job->store, g->ranks);
+    return ok;
+}
+
+bool dedup_band_given(struct dedup_job *job, const struct dedup_docs *docs,
+                      const struct dedup_order *order,
+                      const struct dedup_given *given,
+                      struct dedup_buckets *out)
+{
+    struct banding g = {
+        .job = job, .docs = docs, .order = order, .out = out, .given = given
+    };
+    return find_buckets(&g);
+}
+
 bool dedup_band(struct dedup_job *job, const struct dedup_docs *docs,
                 const struct dedup_order *order, struct dedup_buckets *out)
 {
-    struct banding g = { .job = job,
-                         .docs = docs,
-                         .order = order,
-                         .out = out,
-                         .members = { .folder = job->opt->folder,
-                                      .memory = job->opt->memory / 8 } };
-    while (g.shift < 31 && docs->n < UINT64_C(1) << (31 - g.shift))
-        g.shift++;
-    const bool ok = (job->opt->whole_only || band_all(&g)) && turn_around(&g);
-    sorter_free(&g.members);
-    store_release(&job->store, g.ranks);
-    return ok;
+    struct banding g = { .job = job, .docs = docs, .order = order, .out = out };
+    return find_buckets(&g);
 }

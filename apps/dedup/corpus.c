@@ -24,23 +24,19 @@
 #include "apps/dedup/out_file.h"
 
 struct copying {
-    const struct dedup_options *opt;
+    struct dedup_copy to;
     const struct dedup_docs *docs;
     const struct dedup_verdicts *verdicts;
-    const char *folder; /* NULL: one file */
-    const struct input_file *file;
-    struct out_file out;
-    bool open, unended;
 };
 
 static bool is_kept(const struct copying *c, uint64_t doc)
 {
     return c->verdicts->witness[doc] == DEDUP_NONE &&
-           !(c->opt->drop_empty && c->docs->states[doc] == DOC_EMPTY);
+           !(c->to.opt->drop_empty && c->docs->states[doc] == DOC_EMPTY);
 }
 
 /* Make all folders that the file of a path is in. */
-static bool make_folders(const struct copying *c, char *path)
+static bool make_folders(const struct dedup_copy *c, char *path)
 {
     bool ok = true;
     for (char *s = strchr(path + 1, '/'); ok && s; s = strchr(s + 1, '/')) {
@@ -48,7 +44,7 @@ static bool make_folders(const struct copying *c, char *path)
         ok = bly_folder_make(path) == BLY_OK;
         *s = '/';
     }
-    return ok || input_fail(c->docs->in, "%s", bly_error());
+    return ok || input_fail(c->in, "%s", bly_error());
 }
 
 static char *path_in(const char *folder, const char *name, bool records)
@@ -84,88 +80,100 @@ static char *path_in(const char *folder, const char *name, bool records)
     return path;
 }
 
-static bool copy_close(struct copying *c, bool keep)
+bool dedup_copy_end(struct dedup_copy *c, bool keep)
 {
     if (!c->open)
         return true;
     c->open = false;
     if (out_close(&c->out, keep) || !keep)
         return true;
-    return input_fail(c->docs->in, "%s", c->out.why);
+    return input_fail(c->in, "%s", c->out.why);
 }
 
-static bool copy_open(struct copying *c, const char *path)
+static bool copy_open(struct dedup_copy *c, const char *path)
 {
     c->open = out_open(&c->out, path, c->opt->wait);
     c->unended = false;
-    return c->open || input_fail(c->docs->in, "%s", c->out.why);
+    return c->open || input_fail(c->in, "%s", c->out.why);
 }
 
-static bool next_file(struct copying *c, const struct input_file *f)
+bool dedup_copy_file(struct dedup_copy *c, const struct input_file *f)
 {
     if (c->file == f || !c->folder)
         return true;
     c->file = f;
-    if (!copy_close(c, true))
+    if (!dedup_copy_end(c, true))
         return false;
-    char *const path = path_in(c->folder, f->name, c->docs->in->records);
+    char *const path = path_in(c->folder, f->name, c->in->records);
     if (!path)
-        return input_fail(c->docs->in, "%s: %s", f->name, strerror(ENOMEM));
+        return input_fail(c->in, "%s: %s", f->name, strerror(ENOMEM));
     const bool opened = make_folders(c, path) && copy_open(c, path);
     free(path);
     return opened;
 }
 
-static void put_lines(struct copying *c, const struct block *b, size_t from,
+static void put_lines(struct dedup_copy *c, const struct block *b, size_t from,
                       size_t to)
 {
-    const bool lines = !c->docs->in->records;
+    const bool lines = !c->in->records;
     if (from == to)
         return;
     if (c->unended)
         out_put(&c->out, "\n", 1);
-    dedup_put(&c->out, c->docs->in, b, from, to);
+    dedup_put(&c->out, c->in, b, from, to);
     c->unended = lines && b->at[to - 1] != '\n';
+}
+
+bool dedup_copy_begin(struct dedup_copy *c, const struct dedup_options *opt,
+                      struct input *in)
+{
+    *c = (struct dedup_copy){
+        .opt = opt,
+        .in = in,
+        .folder = dedup_is_folder(opt->output) ? opt->output : NULL,
+    };
+    return c->folder || copy_open(c, opt->output);
 }
 
 static bool copy_block(void *ctx, unsigned worker, struct block *b)
 {
-    struct copying *const c = ctx;
-    const bool whole = c->docs->in->whole;
-    const uint64_t first = b->first + c->docs->base;
+    struct copying *const all = ctx;
+    struct dedup_copy *const c = &all->to;
+    const bool whole = all->docs->in->whole;
+    const uint64_t first = b->first + all->docs->base;
     (void)worker;
     if (whole && !c->folder) { /* names of the files that stay */
-        if (is_kept(c, first)) {
+        if (is_kept(all, first)) {
             char buf[PATH_MAX + 64];
             const char *name;
             const size_t n =
-                dedup_id(c->docs, (uint32_t)first, buf, sizeof buf, &name);
+                dedup_id(all->docs, (uint32_t)first, buf, sizeof buf, &name);
             out_put(&c->out, name, n);
             out_put(&c->out, "\n", 1);
         }
         return true;
     }
-    if (whole && !is_kept(c, first))
+    if (whole && !is_kept(all, first))
         return true;
-    if (!next_file(c, b->file))
+    if (!dedup_copy_file(c, b->file))
         return false;
     if (whole) {
         out_put(&c->out, b->at, b->len);
-        return !c->out.failed || copy_close(c, true);
+        return !c->out.failed || dedup_copy_end(c, true);
     }
     size_t from = 0, at = 0, n;
     const char *line;
     for (uint64_t doc = first;; doc++) {
-        const size_t here = input_line_begins(c->docs->in, b, at);
-        const bool more = input_line(c->docs->in, b, &at, &line, &n);
-        if (more && is_kept(c, doc))
+        const size_t here = input_line_begins(c->in, b, at);
+        const bool more = input_line(c->in, b, &at, &line, &n);
+        if (more && is_kept(all, doc))
             continue;
         put_lines(c, b, from, here);
         from = at;
         if (!more)
             break;
     }
-    return !c->out.failed || copy_close(c, true);
+    return !c->out.failed || dedup_copy_end(c, true);
 }
 
 static bool put_bytes_of(void *ctx, const void *bytes, size_t n)
@@ -279,17 +287,13 @@ bool dedup_write_corpus(struct dedup_job *job, const struct dedup_docs *docs,
                         const struct dedup_verdicts *verdicts)
 {
     struct input *const in = docs->in;
-    const char *const path = job->opt->output;
-    struct copying c = { .opt = job->opt,
-                         .docs = docs,
-                         .verdicts = verdicts,
-                         .folder = dedup_is_folder(path) ? path : NULL };
+    struct copying c = { .docs = docs, .verdicts = verdicts };
     const unsigned nthreads = in->nthreads;
     in->error[0] = '\0';
-    bool ok = c.folder || copy_open(&c, path);
+    bool ok = dedup_copy_begin(&c.to, job->opt, in);
     in->nthreads = 1; /* copying needs no more */
     ok = ok && ordered_run(in, NULL, copy_block, &c);
     in->nthreads = nthreads;
-    ok = copy_close(&c, ok) && ok;
+    ok = dedup_copy_end(&c.to, ok) && ok;
     return ok || dedup_fail(job, "%s", in->error);
 }

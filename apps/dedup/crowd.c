@@ -106,13 +106,21 @@ bool crowd_put(struct crowd *c, uint32_t doc)
     return true;
 }
 
+#define SMALL_CROWD 4096
+
+/* Most crowds are small, and there may be many: none pays for an earlier one
+ * that was large. */
 void crowd_clear(struct crowd *c)
 {
-    for (uint64_t i = 0; i < c->nslots; i++) {
-        c->slots[i] = 0;
-        if (i % 512 == 0)
-            store_trim(c->store);
+    if (c->n == 0)
+        return;
+    if (c->nslots > SMALL_CROWD) {
+        crowd_free(c);
+        return;
     }
+    for (uint64_t i = 0; i < c->nslots; i++)
+        c->slots[i] = 0;
+    store_trim(c->store);
     c->n = 0;
 }
 

@@ -21,6 +21,7 @@
 
 #include "apps/dedup/options.h"
 #include "apps/dedup/dedup_store.h"
+#include "apps/dedup/out_file.h"
 #include "io/html/html.h"
 #include "io/ordered.h"
 #include "io/warc.h"
@@ -81,7 +82,7 @@ struct dedup_seen {
     uint64_t odd; /* whose text is not UTF-8, as JSON has to be */
     struct dedup_bad {
         const char *file;
-        uint64_t line;
+        uint64_t line, doc;
         const char *why;
     } bad[DEDUP_SHOWN];
     size_t nbad;
@@ -170,6 +171,12 @@ double dedup_estimate(const struct dedup_docs *docs, uint32_t a, uint32_t b);
 /* All documents behind those of an index. */
 bool dedup_read(struct dedup_job *job, struct dedup_docs *docs);
 
+/* All documents of docs->in handed over in their order, some at a time; of docs
+ * only `seen` is changed. */
+typedef bool dedup_take(void *ctx, const struct dedup_part *p);
+bool dedup_read_each(struct dedup_job *job, struct dedup_docs *docs,
+                     dedup_take *take, void *ctx);
+
 /* -------------------------------------------------------- order and buckets */
 
 struct dedup_order {
@@ -202,6 +209,18 @@ struct dedup_buckets {
 bool dedup_band(struct dedup_job *job, const struct dedup_docs *docs,
                 const struct dedup_order *order, struct dedup_buckets *out);
 
+/* Buckets that were found elsewhere: bucket i has members[starts[i]] to
+ * members[starts[i + 1] - 1], in any order, also such as are not compared. */
+struct dedup_given {
+    const uint64_t *starts;
+    uint64_t n;
+    const uint32_t *members;
+};
+bool dedup_band_given(struct dedup_job *job, const struct dedup_docs *docs,
+                      const struct dedup_order *order,
+                      const struct dedup_given *given,
+                      struct dedup_buckets *out);
+
 /* --------------------------------------------------------- pairs and checks */
 
 /* A pair, its lesser number first, and what is known of it. */
@@ -225,13 +244,27 @@ struct dedup_pair *dedup_pair_of(struct dedup_job *job,
                                  uint32_t b);
 
 /* The shingles of documents that were compared. */
+#define SET_WANTED UINT64_MAX /* in `at`: to be made in the next pass */
+struct dedup_sets;
+typedef bool dedup_fetch(struct dedup_job *job, const struct dedup_docs *docs,
+                         struct dedup_sets *sets);
 struct dedup_sets {
+    dedup_fetch *fetch; /* makes what is wanted; NULL: from docs->in */
+    void *fetch_ctx;
     struct dedup_store store; /* of words, one more than the job's */
     uint64_t *words;          /* of a set: how many, and then they */
     uint64_t len, room;
     uint64_t *at; /* of a document: 1 + where its set is; 0: nowhere */
     bool indexed; /* the first ones are of the index, in its order */
 };
+/* Where sets are: nowhere but those of an index. */
+bool dedup_set_places(struct dedup_job *job, const struct dedup_docs *docs,
+                      struct dedup_sets *sets);
+/* Hand over the sets of all lines of in whose `at` is SET_WANTED: how many, and
+ * then they. It was read once. */
+typedef bool dedup_set_take(void *ctx, uint64_t line, const uint64_t *set);
+bool dedup_set_each(struct dedup_job *job, struct input *in, const uint64_t *at,
+                    dedup_set_take *take, void *ctx);
 /* Room for n words more; false with errno. */
 bool dedup_set_room(struct dedup_sets *sets, const char *folder, uint64_t n);
 
@@ -307,6 +340,12 @@ bool dedup_need_sets(struct dedup_job *job, const struct dedup_docs *docs,
 bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
                        const struct dedup_order *order,
                        const struct dedup_pairs *pairs);
+/* Its lines, one after another. */
+typedef bool dedup_line(void *ctx, const char *line, size_t n);
+bool dedup_list_pairs(struct dedup_job *job, const struct dedup_docs *docs,
+                      const struct dedup_order *order,
+                      const struct dedup_pairs *pairs, dedup_line *put,
+                      void *ctx);
 bool dedup_write_clusters(struct dedup_job *job, const struct dedup_docs *docs,
                           const struct dedup_verdicts *verdicts);
 bool dedup_write_removed(struct dedup_job *job, const struct dedup_docs *docs,
@@ -318,13 +357,27 @@ bool dedup_write_corpus(struct dedup_job *job, const struct dedup_docs *docs,
                         const struct dedup_verdicts *verdicts);
 /* Append what lies in a block. Records become members of gzip, or what is in
  * these, as the name of the file says. */
-struct out_file;
 void dedup_put(struct out_file *o, const struct input *in,
                const struct block *b, size_t from, size_t to);
 /* Can it be, with a file for each input? False where two of them would be
  * written to one file, or one over an input. */
 bool dedup_corpus_fits(struct dedup_job *job, const struct input *in);
 bool dedup_is_folder(const char *path); /* there, or by its final slash */
+
+/* What that writes to: one file, or one for each input. What goes wrong is in
+ * in->error. */
+struct dedup_copy {
+    const struct dedup_options *opt;
+    struct input *in;
+    const char *folder; /* NULL: one file */
+    const struct input_file *file;
+    struct out_file out;
+    bool open, unended;
+};
+bool dedup_copy_begin(struct dedup_copy *c, const struct dedup_options *opt,
+                      struct input *in);
+bool dedup_copy_file(struct dedup_copy *c, const struct input_file *f);
+bool dedup_copy_end(struct dedup_copy *c, bool keep);
 
 /* What stays, for later runs; where it is wanted, or the index before had them,
  * with shingles, so that what comes later is compared exactly. */

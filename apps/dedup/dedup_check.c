@@ -17,8 +17,6 @@
 #include "apps/dedup/journal.h"
 #include "base/clock.h"
 
-#define WANTED UINT64_MAX /* in set_at: to be made in this pass */
-
 /* --------------------------------------------------------------------- sets */
 
 /* What a worker made of a block: sets one after the other, the size first. */
@@ -37,13 +35,15 @@ struct making {
     struct dedup_sets *sets;
     uint64_t *at; /* as theirs, but of the first line */
     struct set_maker *makers;
+    dedup_set_take *take; /* instead of keeping them */
+    void *ctx;
 };
 
 static bool any_wanted(void *ctx, uint64_t first, uint64_t n)
 {
     const struct making *const m = ctx;
     for (uint64_t i = first; i < first + n; i++)
-        if (m->at[i] == WANTED)
+        if (m->at[i] == SET_WANTED)
             return true;
     return false;
 }
@@ -134,7 +134,7 @@ static bool make_sets(void *ctx, unsigned worker, struct block *b)
     const char *line;
     w->n = 0;
     for (uint64_t i = b->first; input_line(m->in, b, &from, &line, &n); i++)
-        if (m->at[i] == WANTED && !make_set(m, w, b, line, n))
+        if (m->at[i] == SET_WANTED && !make_set(m, w, b, line, n))
             return false;
     return true;
 }
@@ -179,7 +179,7 @@ static bool keep_sets(void *ctx, unsigned worker, struct block *b)
         memcpy(sets->words + from, w->words, w->n * sizeof *w->words);
     sets->len += w->n;
     for (uint64_t i = b->first; i < b->first + b->nlines; i++)
-        if (m->at[i] == WANTED) {
+        if (m->at[i] == SET_WANTED) {
             m->at[i] = from + 1;
             from += sets->words[from] + 1;
         }
@@ -188,34 +188,66 @@ static bool keep_sets(void *ctx, unsigned worker, struct block *b)
     return true;
 }
 
-/* Make the sets that are wanted. */
-static bool read_sets(struct dedup_job *job, const struct dedup_docs *docs,
-                      struct dedup_sets *sets)
+static bool hand_sets_over(void *ctx, unsigned worker, struct block *b)
 {
-    struct input *const in = docs->in;
-    const unsigned nworkers = ordered_workers(in);
-    struct making m = { job, in, sets, sets->at + docs->base,
-                        calloc(nworkers, sizeof *m.makers) };
-    bool ok = m.makers || dedup_fail(job, "out of memory");
+    const struct making *const m = ctx;
+    const struct set_maker *const w = &m->makers[worker];
+    size_t from = 0;
+    for (uint64_t i = b->first; i < b->first + b->nlines; i++)
+        if (m->at[i] == SET_WANTED) {
+            if (!m->take(m->ctx, i, w->words + from))
+                return input_fail(m->in, "%s", m->job->error);
+            from += w->words[from] + 1;
+        }
+    return true;
+}
+
+/* Make the sets that are wanted. */
+static bool run_makers(struct making *m)
+{
+    struct dedup_job *const job = m->job;
+    const unsigned nworkers = ordered_workers(m->in);
+    m->makers = calloc(nworkers, sizeof *m->makers);
+    bool ok = m->makers || dedup_fail(job, "out of memory");
     for (unsigned i = 0; ok && i < nworkers; i++)
         if (bly_shingler_new(&job->opt->sketch.shingling, NULL,
-                             &m.makers[i].cut))
+                             &m->makers[i].cut))
             ok = dedup_fail(job, "%s", bly_error());
-    if (ok && !ordered_run_some(in, any_wanted, make_sets, keep_sets, &m))
-        ok = dedup_fail(job, "%s", in->error);
-    for (unsigned i = 0; m.makers && i < nworkers; i++) {
-        bly_shingler_free(m.makers[i].cut);
-        dedup_text_free(&m.makers[i].text);
-        free(m.makers[i].words);
-        free(m.makers[i].places);
+    if (ok && !ordered_run_some(m->in, any_wanted, make_sets,
+                                m->take ? hand_sets_over : keep_sets, m))
+        ok = dedup_fail(job, "%s", m->in->error);
+    for (unsigned i = 0; m->makers && i < nworkers; i++) {
+        bly_shingler_free(m->makers[i].cut);
+        dedup_text_free(&m->makers[i].text);
+        free(m->makers[i].words);
+        free(m->makers[i].places);
     }
-    free(m.makers);
+    free(m->makers);
     return ok;
 }
 
-/* Where sets are: nowhere but those of an index. */
-static bool places_new(struct dedup_job *job, const struct dedup_docs *docs,
-                       struct dedup_sets *sets)
+bool dedup_set_each(struct dedup_job *job, struct input *in, const uint64_t *at,
+                    dedup_set_take *take, void *ctx)
+{
+    struct making m = { .job = job,
+                        .in = in,
+                        .at = (uint64_t *)at, /* not changed */
+                        .take = take,
+                        .ctx = ctx };
+    return run_makers(&m);
+}
+
+static bool read_sets(struct dedup_job *job, const struct dedup_docs *docs,
+                      struct dedup_sets *sets)
+{
+    struct making m = {
+        .job = job, .in = docs->in, .sets = sets, .at = sets->at + docs->base
+    };
+    return sets->fetch ? sets->fetch(job, docs, sets) : run_makers(&m);
+}
+
+bool dedup_set_places(struct dedup_job *job, const struct dedup_docs *docs,
+                      struct dedup_sets *sets)
 {
     uint64_t at = 0;
     if (sets->at)
@@ -236,11 +268,11 @@ bool dedup_need_sets(struct dedup_job *job, const struct dedup_docs *docs,
                      struct dedup_sets *sets)
 {
     bool reads = false;
-    if (!places_new(job, docs, sets))
+    if (!dedup_set_places(job, docs, sets))
         return false;
     for (uint32_t i = docs->base; dedup_more(job, i, docs->n); i++)
         if (sets->at[i] == 0 && dedup_stays(docs, verdicts, i)) {
-            sets->at[i] = WANTED;
+            sets->at[i] = SET_WANTED;
             reads = true;
         }
     return !reads || read_sets(job, docs, sets);
@@ -324,7 +356,7 @@ bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
     const double start = clock_seconds();
     struct dedup_sets *const sets = check->sets;
     bool reads = false;
-    if (!places_new(job, check->docs, sets))
+    if (!dedup_set_places(job, check->docs, sets))
         return false;
     for (size_t i = from; i < check->pairs.n; i++) {
         const struct dedup_pair *const p = &check->pairs.at[i];
@@ -334,8 +366,8 @@ bool dedup_check_pairs(struct dedup_job *job, struct dedup_check *check,
         for (unsigned j = 0; j < 2; j++) {
             uint64_t *const at = &sets->at[j ? p->b : p->a];
             if (*at == 0)
-                *at = WANTED;
-            reads = reads || *at == WANTED;
+                *at = SET_WANTED;
+            reads = reads || *at == SET_WANTED;
         }
         store_trim(&job->store);
     }

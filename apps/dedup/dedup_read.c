@@ -114,7 +114,7 @@ bool dedup_bad_line(const struct dedup_options *opt, struct input *in,
     seen->malformed++;
     if (seen->nbad < DEDUP_SHOWN)
         seen->bad[seen->nbad++] =
-            (struct dedup_bad){ b->file->name, line, why };
+            (struct dedup_bad){ b->file->name, line, b->first + i, why };
     return !opt->strict ||
            input_fail(
                in, "%s:%llu: %s%s", b->file->name, (unsigned long long)line,
@@ -139,7 +139,8 @@ struct reading {
     struct dedup_job *job;
     struct dedup_docs *docs;
     struct reader *readers;
-    struct dedup_journal journal;
+    dedup_take *take;
+    void *ctx;
 };
 
 /* The number that a slice is; infinite, and so behind all others, if it is
@@ -254,10 +255,8 @@ static bool append_block(void *ctx, unsigned worker, struct block *b)
         if (r->whys[i] && !dedup_bad_line(job->opt, all->docs->in, b, i,
                                           r->whys[i], &all->docs->seen))
             return false;
-    if (r->part.n && (!dedup_journal_write(job, &all->journal, &r->part) ||
-                      !dedup_append(job, &r->part, all->docs)))
-        return input_fail(all->docs->in, "%s", job->error);
-    return true;
+    return !r->part.n || all->take(all->ctx, &r->part) ||
+           input_fail(all->docs->in, "%s", job->error);
 }
 
 static bool readers_new(struct reading *all)
@@ -277,28 +276,55 @@ static bool readers_new(struct reading *all)
     return true;
 }
 
-bool dedup_read(struct dedup_job *job, struct dedup_docs *docs)
+static bool read_all_rows(struct reading *all)
 {
-    struct input *const in = docs->in;
-    struct reading all = { .job = job, .docs = docs };
-    bool ok = readers_new(&all) && dedup_room(job, 1024, docs) &&
-              dedup_journal_open(job, docs, &all.journal);
-    docs->resumed = docs->n - docs->base;
-    if (ok && !ordered_run(in, read_block, append_block, &all))
-        ok = dedup_fail(job, "%s", in->error);
-    if (ok && docs->n - docs->base != in->ndocs)
-        ok = dedup_fail(job, "the folder of --work belongs to another input");
-    ok = dedup_journal_close(job, &all.journal) && ok;
-    for (unsigned i = 0; all.readers && i < ordered_workers(in); i++) {
-        struct reader *const r = &all.readers[i];
+    struct input *const in = all->docs->in;
+    bool ok = readers_new(all);
+    if (ok && !ordered_run(in, read_block, append_block, all))
+        ok = dedup_fail(all->job, "%s", in->error);
+    for (unsigned i = 0; all->readers && i < ordered_workers(in); i++) {
+        struct reader *const r = &all->readers[i];
         bly_shingler_free(r->cut);
         bly_sketch_free(r->sketch);
         dedup_text_free(&r->text);
         free(r->whys);
         dedup_part_free(&r->part);
     }
-    free(all.readers);
-    docs->seen.documents = in->ndocs;
-    docs->seen.bytes = in->nbytes;
+    free(all->readers);
+    all->docs->seen.documents = in->ndocs;
+    all->docs->seen.bytes = in->nbytes;
     return ok;
+}
+
+bool dedup_read_each(struct dedup_job *job, struct dedup_docs *docs,
+                     dedup_take *take, void *ctx)
+{
+    struct reading all = { .job = job, .docs = docs, .take = take, .ctx = ctx };
+    return read_all_rows(&all);
+}
+
+struct appending {
+    struct dedup_job *job;
+    struct dedup_docs *docs;
+    struct dedup_journal journal;
+};
+
+static bool append_rows_read(void *ctx, const struct dedup_part *p)
+{
+    struct appending *const a = ctx;
+    return dedup_journal_write(a->job, &a->journal, p) &&
+           dedup_append(a->job, p, a->docs);
+}
+
+bool dedup_read(struct dedup_job *job, struct dedup_docs *docs)
+{
+    struct input *const in = docs->in;
+    struct appending a = { .job = job, .docs = docs };
+    bool ok = dedup_room(job, 1024, docs) &&
+              dedup_journal_open(job, docs, &a.journal);
+    docs->resumed = docs->n - docs->base;
+    ok = ok && dedup_read_each(job, docs, append_rows_read, &a);
+    if (ok && docs->n - docs->base != in->ndocs)
+        ok = dedup_fail(job, "the folder of --work belongs to another input");
+    return dedup_journal_close(job, &a.journal) && ok;
 }

@@ -120,9 +120,8 @@ static void clean_lines(void *bytes, size_t n)
     text_clean(bytes, n, true);
 }
 
-/* Outputs must be possible, and no input may be one of them. */
-static bool outputs_work(const struct dedup_options *o,
-                         const struct list *operands)
+bool dedup_outputs_work(const struct dedup_options *o,
+                        const struct list *operands)
 {
     const char *const outs[] = DEDUP_OUTPUTS(o);
     size_t to_stdout = 0;
@@ -160,7 +159,7 @@ int dedup_run(const struct dedup_options *o, const struct list *operands)
      * thread. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
-    if (!outputs_work(o, operands) ||
+    if (!dedup_outputs_work(o, operands) ||
         !files_named(operands, o->format == DEDUP_FILES, NULL, &files))
         return TROUBLE;
     input_documents(&in, files.at, files.n);

@@ -20,6 +20,11 @@ struct dedup_made {
 /* One pass with a filter: YES, or TROUBLE. */
 int dedup_filtered(struct dedup_job *job, struct input *in);
 
+/* Outputs must be possible, and no input may be one of them. False, with the
+ * reason printed, if not. */
+bool dedup_outputs_work(const struct dedup_options *o,
+                        const struct list *operands);
+
 /* Tell of bad lines and of files that ended too early: YES, or TROUBLE. */
 int dedup_bad_input(const struct dedup_options *o, const struct input *in,
                     const struct dedup_seen *seen);

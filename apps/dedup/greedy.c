@@ -15,6 +15,11 @@
  * (crowd.h). So the cost is linear in the documents whatever they share, and
  * small corpora lose nothing.
  *
+ * Documents that buckets link, however far, are a group. Groups share nothing:
+ * each is walked through by itself, with a budget and a crowd of its own. So a
+ * group has the same verdicts wherever it is decided, with others or alone,
+ * which is what lets many machines decide (staged.h).
+ *
  * Whom to compare with depends on what earlier comparisons gave, and exact ones
  * are made for many pairs at once. So it goes in rounds:
  *
@@ -41,9 +46,11 @@
 #define MOST_CHECKS 16
 #define MOST_STAY 1024 /* kept of a bucket, whatever the budget */
 
-/* The budget: comparisons of sketches that the first n documents may cost. What
- * they cost follows from the buckets alone, so that what a document is compared
- * with does not depend on what was known before. */
+/* The budget: comparisons of sketches that the first n documents of a group may
+ * cost. What they cost follows from the buckets alone, so that what a document
+ * is compared with does not depend on what was known before. A group of m costs
+ * m comparisons per document and bucket at most, so that the constant, too,
+ * leaves the cost linear. */
 #define BUDGET(n) (UINT64_C(1000000) + 32 * (n))
 
 enum { CROWDED = 1, POOR = 2 }; /* POOR: and the budget was spent */
@@ -74,7 +81,11 @@ struct walk {
     uint32_t doc;          /* the one at hand */
     struct partner *found; /* its partners */
     size_t nfound, room;
-    uint64_t spent; /* of the budget, in this walk */
+    uint64_t spent;  /* of the budget, in this walk and group */
+    uint64_t walked; /* documents of the group, so far */
+    uint32_t *turns; /* ranks of those in buckets, group by group */
+    uint32_t *group; /* of each rank: the least rank of its group */
+    uint64_t nturns;
     struct crowd crowd;
     uint64_t candidates;
     const uint32_t *only; /* NULL, or compare within these clusters alone */
@@ -191,7 +202,7 @@ static bool pay(struct walk *w, uint32_t doc)
 {
     const struct dedup_buckets *const b = w->c->buckets;
     const uint32_t rank = w->c->order->rank[doc];
-    const bool spent = w->spent >= BUDGET((uint64_t)rank);
+    const bool spent = w->spent >= BUDGET(w->walked);
     const uint8_t before = w->crowd_bits[doc];
     uint8_t now = 0;
     for (uint64_t i = b->first[rank]; i < b->first[rank + 1]; i++) {
@@ -227,20 +238,92 @@ static bool walk_document(struct walk *w, uint32_t doc)
     return true;
 }
 
+/* ------------------------------------------------------------------ groups */
+
+static bool in_buckets(const struct dedup_buckets *b, uint64_t rank)
+{
+    return b->first[rank] < b->first[rank + 1];
+}
+
+static uint32_t group_of(uint32_t *group, uint32_t x)
+{
+    while (group[x] != x) {
+        group[x] = group[group[x]];
+        x = group[x];
+    }
+    return x;
+}
+
+/* The least rank of its group for every rank. */
+static void link_groups(struct walk *w)
+{
+    const struct dedup_buckets *const b = w->c->buckets;
+    const uint32_t *const rank = w->c->order->rank;
+    const uint64_t n = w->c->docs->n;
+    for (uint32_t i = 0; dedup_more(w->job, i, n); i++)
+        w->group[i] = i;
+    for (uint64_t i = 0; dedup_more(w->job, i, b->n); i++) {
+        uint32_t first = group_of(w->group, rank[b->docs[b->start[i]]]);
+        for (uint64_t j = b->start[i] + 1; j < b->start[i + 1]; j++) {
+            const uint32_t other = group_of(w->group, rank[b->docs[j]]);
+            const uint32_t less = first < other ? first : other;
+            w->group[first] = w->group[other] = less;
+            first = less;
+            store_trim(&w->job->store);
+        }
+    }
+    for (uint32_t i = 0; dedup_more(w->job, i, n); i++)
+        w->group[i] = w->group[w->group[i]]; /* lesser ranks are done */
+}
+
+/* Who is walked through, and when: by group, and then by rank. */
+static bool find_turns(struct walk *w)
+{
+    struct dedup_store *const s = &w->job->store;
+    const struct dedup_buckets *const b = w->c->buckets;
+    const uint64_t n = w->c->docs->n;
+    uint32_t *at = NULL; /* of the least rank of a group: its next turn */
+    uint32_t sum = 0;
+    if (!STORE(s, w->group, n) || !STORE_ZEROS(s, at, n))
+        return false;
+    link_groups(w);
+    for (uint32_t i = 0; dedup_more(w->job, i, n); i++)
+        if (in_buckets(b, i)) {
+            at[w->group[i]]++;
+            w->nturns++;
+        }
+    bool ok = STORE(s, w->turns, w->nturns);
+    for (uint32_t i = 0; ok && dedup_more(w->job, i, n); i++) {
+        const uint32_t size = at[i];
+        at[i] = sum;
+        sum += size;
+    }
+    for (uint32_t i = 0; ok && dedup_more(w->job, i, n); i++)
+        if (in_buckets(b, i))
+            w->turns[at[w->group[i]]++] = i;
+    store_release(s, at);
+    return ok;
+}
+
 static bool walk_all(struct walk *w)
 {
     const struct dedup_case *const c = w->c;
-    const uint64_t n = c->docs->n;
+    uint32_t group = DEDUP_NONE;
     for (uint64_t i = 0; dedup_more(w->job, i, c->buckets->n); i++)
         w->buckets[i] = (struct walked){ .start = c->buckets->start[i] };
-    for (uint64_t i = 0; dedup_more(w->job, i, n); i++)
+    for (uint64_t i = 0; dedup_more(w->job, i, c->docs->n); i++)
         w->seen[i] = 0;
-    w->candidates = w->spent = 0;
-    crowd_clear(&w->crowd);
-    for (uint64_t i = 0; dedup_more(w->job, i, n); i++) {
-        const uint32_t doc = c->order->docs[i];
-        if (dedup_compared(c->docs, c->order, doc) && !walk_document(w, doc))
+    w->candidates = 0;
+    for (uint64_t i = 0; dedup_more(w->job, i, w->nturns); i++) {
+        const uint32_t rank = w->turns[i];
+        if (w->group[rank] != group) {
+            group = w->group[rank];
+            w->spent = w->walked = 0;
+            crowd_clear(&w->crowd);
+        }
+        if (!walk_document(w, c->order->docs[rank]))
             return false;
+        w->walked++;
     }
     w->first = false;
     return true;
@@ -275,7 +358,7 @@ bool dedup_greedy(struct dedup_job *job, const struct dedup_case *c,
     bool ok = STORE_ZEROS(s, w.crowd_bits, n) &&
               STORE(s, w.buckets, c->buckets->n) &&
               STORE(s, w.stays, c->buckets->ndocs) && STORE(s, w.open, n) &&
-              STORE(s, w.seen, n);
+              STORE(s, w.seen, n) && find_turns(&w);
     if (!ok)
         dedup_no_room(job, "buckets");
     while (ok) {
@@ -293,6 +376,8 @@ bool dedup_greedy(struct dedup_job *job, const struct dedup_case *c,
     store_release(s, w.open);
     store_release(s, w.seen);
     store_release(s, w.crowd_bits);
+    store_release(s, w.turns);
+    store_release(s, w.group);
     crowd_free(&w.crowd);
     free(w.found);
     return ok;

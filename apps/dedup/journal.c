@@ -384,10 +384,11 @@ static bool checked_resume(struct dedup_job *job, struct dedup_journal *j,
 bool dedup_checked_open(struct dedup_job *job, struct dedup_check *check)
 {
     const struct dedup_options *const o = job->opt;
+    if (o->verify != DEDUP_EXACT || job->work_fd <= 0)
+        return true;
     const uint64_t print = dedup_chain(fingerprint(o, check->docs),
                                        &o->threshold, sizeof o->threshold);
-    return o->verify != DEDUP_EXACT ||
-           open_in_work(job, &check->journal, work_names[1], print,
+    return open_in_work(job, &check->journal, work_names[1], print,
                         checked_resume, check);
 }
 

@@ -33,7 +33,7 @@ static bool take_rank(void *ctx, const struct dedup_key *keys, size_t n)
 {
     struct ranking *const r = ctx;
     for (size_t i = 0; i < n; i++)
-        r->out->docs[r->n++] = keys[i].doc;
+        r->out->docs[r->n++] = (uint32_t)keys[i].doc;
     store_trim(&r->job->store);
     return true;
 }

@@ -199,11 +199,11 @@ static bool put_equal(struct pair_lines *l, const struct dedup_order *order,
     return ok;
 }
 
-bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
-                       const struct dedup_order *order,
-                       const struct dedup_pairs *pairs)
+bool dedup_list_pairs(struct dedup_job *job, const struct dedup_docs *docs,
+                      const struct dedup_order *order,
+                      const struct dedup_pairs *pairs, dedup_line *put,
+                      void *ctx)
 {
-    struct out_file o;
     struct pair_lines l = { .job = job, .docs = docs };
     const bool all = job->opt->all_pairs;
     uint32_t *next = NULL;
@@ -220,18 +220,33 @@ bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
         for (uint32_t i = docs->base; ok && dedup_more(job, i, docs->n); i++)
             if (order->same[i] != i)
                 ok = put_pair(&l, order->same[i], i, 1);
-    ok = ok && open_list(job, &o, job->opt->pairs);
-    if (ok) {
-        if (l.n)
-            qsort_r(l.starts, (size_t)l.n, sizeof *l.starts, by_text, &l);
-        for (uint64_t i = 0; i < l.n; i++) {
-            out_put(&o, l.text + l.starts[i], strlen(l.text + l.starts[i]));
-            store_trim(&job->store);
-        }
-        ok = close_list(job, &o);
+    if (ok && l.n)
+        qsort_r(l.starts, (size_t)l.n, sizeof *l.starts, by_text, &l);
+    for (uint64_t i = 0; ok && i < l.n; i++) {
+        ok = put(ctx, l.text + l.starts[i], strlen(l.text + l.starts[i]));
+        store_trim(&job->store);
     }
     store_release(&job->store, l.text);
     store_release(&job->store, l.starts);
     store_release(&job->store, next);
     return ok;
+}
+
+static bool put_pair_line(void *ctx, const char *line, size_t n)
+{
+    out_put(ctx, line, n); /* close_list() tells what went wrong */
+    return true;
+}
+
+bool dedup_write_pairs(struct dedup_job *job, const struct dedup_docs *docs,
+                       const struct dedup_order *order,
+                       const struct dedup_pairs *pairs)
+{
+    struct out_file o;
+    if (!open_list(job, &o, job->opt->pairs))
+        return false;
+    if (dedup_list_pairs(job, docs, order, pairs, put_pair_line, &o))
+        return close_list(job, &o);
+    out_close(&o, false);
+    return false;
 }

@@ -152,7 +152,7 @@ static bool sorter_room(struct sorter *s)
     return true;
 }
 
-bool sorter_add(struct sorter *s, uint64_t key, uint32_t doc)
+bool sorter_add(struct sorter *s, uint64_t key, uint64_t doc)
 {
     if (s->n == s->room && !sorter_room(s))
         return false;

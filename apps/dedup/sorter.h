@@ -10,8 +10,7 @@
 
 /* A key, and the document or whatever it is of. */
 struct dedup_key {
-    uint64_t key;
-    uint32_t doc;
+    uint64_t key, doc;
 };
 
 /* Sort n keys, and by document where they agree; temp has room for n too.
@@ -38,7 +37,7 @@ struct sorter {
 };
 
 /* False with errno. */
-bool sorter_add(struct sorter *s, uint64_t key, uint32_t doc);
+bool sorter_add(struct sorter *s, uint64_t key, uint64_t doc);
 
 /* All keys of n sorters in order, some at a time; those with one key may come
  * in several calls. Afterwards the sorters are empty. False with errno, or as
