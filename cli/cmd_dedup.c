@@ -436,6 +436,8 @@ static int run_split(const struct list *operands)
     if (o->against || o->save_index)
         return fail("tasks have no index yet: run without --against and "
                     "--save-index, or on one machine");
+    if (given.warc)
+        return fail("tasks do not read WARC files yet; run without split");
     if (given.paragraphs || is_bloom())
         return fail("a filter is one pass, which needs no tasks; run without "
                     "split");
@@ -443,7 +445,7 @@ static int run_split(const struct list *operands)
         return fail("a run in tasks goes on by itself: run the same command "
                     "again, without --resume");
     o->work = NULL;
-    if (pick(o, false) && options_given(&words)) {
+    if (pick(o, false) && pick_pages(o) && options_given(&words)) {
         const struct split_options how = {
             .ntasks = given.tasks ? given.tasks : 1,
             .folder = folder,
@@ -484,7 +486,7 @@ static int run_task(const struct list *operands)
         else if (options_parse(&cmd_dedup, (int)words.n + 1, argv, &line,
                                &status)) {
             given.threads = nthreads;
-            status = pick(&wanted, false)
+            status = pick(&wanted, false) && pick_pages(&wanted)
                          ? split_task(&wanted, folder, operands->at[1],
                                       operands->at[2])
                          : TROUBLE;
@@ -536,13 +538,17 @@ static int run_dedup(struct list *operands)
         warn("only the report is written; -o OUT writes the corpus");
     if (o->all_pairs && !o->pairs)
         return fail("--all says which pairs --pairs FILE writes");
+    const struct list *const read = split ? &rest : &inputs;
+    for (size_t i = 0; i < read->n && !given.warc; i++)
+        given.warc = !given.lines && !given.files && warc_file(read->at[i]);
     if (split)
         return run_split(&rest);
     o->one_pass = filtered && !memory;
-    for (size_t i = 0; i < inputs.n && !given.warc; i++)
-        given.warc = !given.lines && !given.files && warc_file(inputs.at[i]);
-    const int status =
-        pick(o, ngrams) && pick_pages(o) ? dedup_run(o, &inputs) : TROUBLE;
+    int status = TROUBLE;
+    if (pick(o, ngrams) && pick_pages(o) &&
+        (!o->work || options_given(&o->words)))
+        status = dedup_run(o, &inputs);
+    split_words_free(&o->words);
     dedup_free(o);
     return status;
 }
@@ -595,13 +601,13 @@ const struct command cmd_dedup = {
         "not matter. It cannot compare: with --index bloom, a document "
         "may be removed that is somewhat less similar to an earlier one "
         "than the threshold says; the report says how likely that is.\n\n"
-             "With split as the first word, --work DIR and --tasks N, a run is "
-             "planned as tasks for many machines that share a folder, and its "
-             "results are those of one machine, byte for byte. task DIR STAGE "
-             "I does one of them, status DIR shows how far they are: exit "
-             "status 0 if the results are written, 1 if not yet, 2 if a task "
-             "failed. To name a file that is called like one of these words, "
-             "write ./split.",
+        "With split as the first word, --work DIR and --tasks N, a run is "
+        "planned as tasks for many machines that share a folder, and its "
+        "results are those of one machine, byte for byte. task DIR STAGE "
+        "I does one of them, status DIR shows how far they are: exit "
+        "status 0 if the results are written, 1 if not yet, 2 if a task "
+        "failed. To name a file that is called like one of these words, "
+        "write ./split.",
     .options = dedup_options,
     .examples = dedup_examples,
     .reports = REPORTS({ "", dedup_fields, ONE },

@@ -304,3 +304,29 @@ def test_long_lines_and_many_small_files(place):
     assert split(place, 30, inputs=inputs).status == status == 0
     assert bytes_of(place, "many") == wanted
     assert b"long.jsonl:151\tlong.jsonl:51\t" in wanted["removed"]
+
+
+def test_work_with_little_memory_goes_by_tasks(place):
+    """--work: too much for its memory is done in tasks, with the same result;
+    --resume goes on, and without it a run begins anew."""
+    status, wanted = one_machine(place)
+    argv = ["dedup", "-q", *INPUTS, *results("many"), "--work", "work", "--memory", "1M"]
+    for _ in range(2):
+        assert run(*argv, cwd=place).status == status
+        assert bytes_of(place, "many") == wanted
+    assert (place / "work/join/0").exists() and not (place / "work/journal").exists()
+    tasks = len(list((place / "work/keep").iterdir()))
+    assert tasks > 4
+    (place / "work/keep/1").unlink()
+    shutil.rmtree(place / "work/join")
+    before = (place / "work/keep/0").stat().st_mtime_ns
+    assert run(*argv, "--resume", cwd=place).status == status
+    assert bytes_of(place, "many") == wanted
+    assert (place / "work/keep/0").stat().st_mtime_ns == before
+    says(run(*argv, "--resume", "--threshold", "0.7", cwd=place), "another run")
+    assert run(*argv, "--threshold", "0.7", cwd=place).status == status
+    assert bytes_of(place, "many") != wanted
+    # A pipe can be read once only, and a strict run stops at once: not by tasks.
+    piped = run("dedup", "-q", "-", *results("many"), "--work", "pipe", "--memory", "1M", cwd=place,
+                stdin=b"".join((place / n).read_bytes() for n in INPUTS[:1]))
+    assert piped.status == 0 and not (place / "pipe/plan").exists()

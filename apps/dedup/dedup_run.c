@@ -11,6 +11,7 @@
 #include "apps/dedup/journal.h"
 #include "apps/dedup/out_file.h"
 #include "apps/dedup/dedup_run.h"
+#include "apps/dedup/split.h"
 #include "base/clock.h"
 #include "io/folders.h"
 #include "io/paths.h"
@@ -171,9 +172,10 @@ int dedup_run(const struct dedup_options *o, const struct list *operands)
     progress_unit("documents");
     struct dedup_job job;
     dedup_job_init(&job, o);
-    const int status = !dedup_work_open(&job) ? fail("%s", job.error)
-                       : o->one_pass          ? dedup_filtered(&job, &in)
-                                              : dedup_near(&job, &in);
+    const int status = !dedup_work_open(&job)       ? fail("%s", job.error)
+                       : o->one_pass                ? dedup_filtered(&job, &in)
+                       : split_is_better(o, &files) ? split_in_work(o, &files)
+                                                    : dedup_near(&job, &in);
     dedup_job_free(&job);
     input_close(&in);
     files_free(&files);

@@ -81,6 +81,7 @@ struct dedup_options {
     const char *folder; /* for what is too large for memory */
     const char *work;   /* the same, for all of it and what resume needs */
     bool resume;        /* go on with what is in it */
+    struct list words;  /* the options that were given, where there is work */
     bly_wait *wait;     /* for others that write the same files */
 };
 

@@ -27,12 +27,17 @@ struct split_options {
 int split_run(const struct dedup_options *o, const struct split_options *how,
               const struct list *operands);
 
-/* The options of the run in a folder; *words goes with split_words_free(). The
- * process is where the run was planned then. */
+/* With --work: is it a run that is better done in tasks, one after another,
+ * since memory is small for it, or the rest of one? And such a run. */
+bool split_is_better(const struct dedup_options *o, const struct list *files);
+int split_in_work(const struct dedup_options *o, const struct list *files);
+
+/* The options of the run in a folder; *words goes with split_words_free(). */
 int split_words(const char *folder, struct list *words);
 void split_words_free(struct list *words);
 
-/* One task of a run: "sketch", "17". */
+/* One task of a run: "sketch", "17". The process moves to where the run was
+ * planned. */
 int split_task(const struct dedup_options *o, const char *folder,
                const char *stage, const char *task);
 

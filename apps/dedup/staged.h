@@ -59,7 +59,7 @@ extern const char *const stage_names[NSTAGES];
 
 /* Bytes of a file that belong to a share. Shares have theirs one after another,
  * in the order of the inputs. */
-struct segment {
+struct plan_segment {
     uint64_t share, file, from;
     uint64_t len; /* 0: all of the file */
 };
@@ -83,7 +83,7 @@ struct staged {
     const char **words; /* where to run, then options */
     const char **names;
     struct plan_file *files;
-    struct segment *segments;
+    struct plan_segment *segments;
 };
 
 /* Plan a run, or find that it is planned already. */
@@ -91,6 +91,8 @@ bool staged_plan(struct dedup_job *job, const struct split_options *how,
                  const char *const *names, size_t nnames, struct staged *out);
 /* The plan in a folder. */
 bool staged_open(struct dedup_job *job, const char *folder, struct staged *out);
+/* Is this the program that made it? What it makes might differ. */
+bool staged_fits(struct dedup_job *job, const struct staged *st);
 void staged_free(struct staged *st);
 
 static inline uint64_t stage_tasks(const struct staged *st, enum stage stage)
@@ -100,7 +102,7 @@ static inline uint64_t stage_tasks(const struct staged *st, enum stage stage)
 
 /* The segments of a share: their number, and the first. */
 size_t share_segments(const struct staged *st, uint64_t share,
-                      const struct segment **first);
+                      const struct plan_segment **first);
 
 /* A share as an input of documents. False if a file is not what it was. */
 bool share_open(struct dedup_job *job, const struct staged *st, uint64_t share,
@@ -274,7 +276,7 @@ int staged_task(const struct staged *st, enum stage stage, uint64_t task);
 /* What sketch made of a share, opened to be looked up. */
 struct share_rows {
     struct piece_in facts, rows, ends, ids;
-    const struct segment *segments;
+    const struct plan_segment *segments;
     struct sketch_segment *counted;
     uint64_t *starts; /* of each segment: lines of its file before it */
     size_t nsegments;

@@ -344,7 +344,7 @@ static bool read_heads(struct linking *l, struct part_out *out)
     uint64_t file = UINT64_MAX, lines = 0;
     bool ok = true;
     for (uint64_t i = 0; ok && i < st->head.ntasks; i++) {
-        const struct segment *s;
+        const struct plan_segment *s;
         const size_t n = share_segments(st, i, &s);
         struct sketch_head head;
         struct piece_in in;

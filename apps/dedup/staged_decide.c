@@ -16,6 +16,7 @@
 #include "apps/dedup/dedup_run.h"
 #include "apps/dedup/sorter.h"
 #include "apps/dedup/staged.h"
+#include "base/search.h"
 
 /* ------------------------------------------------------------------- groups */
 
@@ -474,16 +475,11 @@ bool stage_sets(struct dedup_job *job, const struct staged *st, uint64_t task)
 
 static bool find_number(const struct groups *g, uint64_t doc, uint64_t *number)
 {
-    uint64_t from = 0, to = g->made.docs.n;
-    while (from < to) {
-        const uint64_t middle = from + (to - from) / 2;
-        if (g->docs[middle] < doc)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    *number = from;
-    return from < g->made.docs.n && g->docs[from] == doc;
+    const size_t n = (size_t)g->made.docs.n;
+    size_t at;
+    LOWER_BOUND(at, n, g->docs[at] < doc);
+    *number = at;
+    return at < n && g->docs[at] == doc;
 }
 
 static bool set_begins(struct groups *g, uint64_t doc, uint64_t nwords)

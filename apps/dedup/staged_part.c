@@ -73,7 +73,8 @@ bool part_begin(struct dedup_job *job, const struct staged *st,
     };
     out->pieces = calloc(npieces + 1, sizeof *out->pieces);
     char *const slash = out->path ? strrchr(out->path, '/') : NULL;
-    if (!slash || !out->pieces) {
+    if (!slash || !out->pieces ||
+        !ROOM(out->extents, out->extents_room, (size_t)npieces)) {
         dedup_fail(job, "out of memory");
         part_end(out, false);
         return false;

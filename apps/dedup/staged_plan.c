@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "apps/dedup/staged.h"
+#include "base/search.h"
 #include "io/paths.h"
 #include "io/source.h"
 #include "io/unpack.h"
@@ -47,7 +48,7 @@ static bool is_packed(const char *name, bool *packed)
     return n >= 0;
 }
 
-static bool add_segment(struct cutting *c, struct segment s)
+static bool add_segment(struct cutting *c, struct plan_segment s)
 {
     struct staged *const st = c->st;
     const uint64_t last = st->head.ntasks - 1;
@@ -93,8 +94,8 @@ static bool cut_file(struct cutting *c, uint64_t file, uint64_t size)
         if (share + 1 < c->st->head.ntasks && end < size)
             ok = line_from(fd, end, size, &to);
         if (ok && to > from)
-            ok = add_segment(c,
-                             (struct segment){ share, file, from, to - from });
+            ok = add_segment(
+                c, (struct plan_segment){ share, file, from, to - from });
         from = to > from ? to : from;
     }
     if (!ok)
@@ -146,8 +147,8 @@ static bool cut_all(struct cutting *c)
     for (uint64_t i = 0; ok && i < n; i++) {
         if (wholes[i] || weights[i] == 0)
             ok = add_segment(
-                c, (struct segment){ (c->sum + weights[i] / 2) / c->each, i, 0,
-                                     0 });
+                c, (struct plan_segment){ (c->sum + weights[i] / 2) / c->each,
+                                          i, 0, 0 });
         else
             ok = cut_file(c, i, weights[i]);
         c->sum += weights[i];
@@ -223,6 +224,13 @@ static bool folder_of(struct dedup_job *job, const char *folder,
     return st->folder || dedup_fail(job, "%s: %s", folder, strerror(errno));
 }
 
+/* What all tasks need alike: also whether web pages can be read. */
+static void put_version(char *to, size_t room)
+{
+    snprintf(to, room, "%s%s", bly_version(),
+             html_works() ? " with pages" : "");
+}
+
 bool staged_plan(struct dedup_job *job, const struct split_options *how,
                  const char *const *names, size_t nnames, struct staged *st)
 {
@@ -232,7 +240,7 @@ bool staged_plan(struct dedup_job *job, const struct split_options *how,
                            .head = { .ntasks = how->ntasks,
                                      .nfiles = nnames,
                                      .nwords = how->nwords + 1 } };
-    snprintf(st->head.version, sizeof st->head.version, "%s", bly_version());
+    put_version(st->head.version, sizeof st->head.version);
     bool ok = here || dedup_fail(job, "%s", strerror(errno));
     if (ok && bly_folder_make(how->folder))
         ok = dedup_fail(job, "--work %s", bly_error());
@@ -312,7 +320,7 @@ bool staged_open(struct dedup_job *job, const char *folder, struct staged *st)
     find_print(st);
     uint64_t before = 0;
     for (uint64_t i = 0; i < st->head.nsegments; i++) {
-        const struct segment *const s = &st->segments[i];
+        const struct plan_segment *const s = &st->segments[i];
         ok = ok && s->share < st->head.ntasks && s->share >= before &&
              s->file < st->head.nfiles;
         before = s->share;
@@ -321,11 +329,18 @@ bool staged_open(struct dedup_job *job, const char *folder, struct staged *st)
         st->head.ntasks > STAGED_MOST_TASKS || !split_text(st))
         return dedup_fail(job, "%s/plan: damaged", st->folder);
     st->head.version[sizeof st->head.version - 1] = '\0';
-    return strcmp(st->head.version, bly_version()) == 0 ||
+    return true;
+}
+
+bool staged_fits(struct dedup_job *job, const struct staged *st)
+{
+    char version[sizeof st->head.version];
+    put_version(version, sizeof version);
+    return strcmp(st->head.version, version) == 0 ||
            dedup_fail(job,
                       "%s: planned by bloomery %s, and this is %s; all tasks "
                       "need the same",
-                      st->folder, st->head.version, bly_version());
+                      st->folder, st->head.version, version);
 }
 
 void staged_free(struct staged *st)
@@ -341,17 +356,11 @@ void staged_free(struct staged *st)
 /* ------------------------------------------------------------------- inputs */
 
 size_t share_segments(const struct staged *st, uint64_t share,
-                      const struct segment **first)
+                      const struct plan_segment **first)
 {
-    size_t from = 0, to = (size_t)st->head.nsegments;
-    const size_t n = to;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (st->segments[middle].share < share)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    const size_t n = (size_t)st->head.nsegments;
+    size_t from, to;
+    LOWER_BOUND(from, n, st->segments[from].share < share);
     *first = st->segments + from;
     for (to = from; to < n && st->segments[to].share == share; to++)
         ;
@@ -360,7 +369,7 @@ size_t share_segments(const struct staged *st, uint64_t share,
 
 bool share_same(struct dedup_job *job, const struct staged *st, uint64_t share)
 {
-    const struct segment *s;
+    const struct plan_segment *s;
     const size_t n = share_segments(st, share, &s);
     for (size_t i = 0; i < n; i++) {
         const struct plan_file *const f = &st->files[s[i].file];
@@ -381,7 +390,7 @@ bool share_same(struct dedup_job *job, const struct staged *st, uint64_t share)
 bool share_open(struct dedup_job *job, const struct staged *st, uint64_t share,
                 struct input *in)
 {
-    const struct segment *s;
+    const struct plan_segment *s;
     const size_t n = share_segments(st, share, &s);
     const char **const names = calloc(n + 1, sizeof *names);
     if (!names)

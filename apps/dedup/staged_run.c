@@ -60,7 +60,7 @@ static void keep_failure(const struct staged *st, enum stage stage,
         bly_draft_put(d, why, strlen(why));
         bly_draft_put(d, "\n", 1);
         if (bly_draft_commit(d))
-            warn("%s", bly_error());
+            note("%s", bly_error());
     }
     free(path);
 }
@@ -134,8 +134,11 @@ int split_task(const struct dedup_options *o, const char *folder,
     enum stage stage;
     uint64_t task = 0;
     int status = TROUBLE;
-    if (!staged_open(&job, folder, &st))
+    if (!staged_open(&job, folder, &st) || !staged_fits(&job, &st))
         fail("%s", job.error);
+    else if (chdir(st.words[0]) != 0)
+        fail("%s: %s; tasks run where the run was planned", st.words[0],
+             strerror(errno));
     else if (read_task(&st, stage_word, number, &stage, &task))
         status = staged_task(&st, stage, task);
     staged_free(&st);
@@ -148,9 +151,6 @@ int split_words(const char *folder, struct list *words)
     struct dedup_job job = { .opt = &none };
     struct staged st;
     bool ok = staged_open(&job, folder, &st);
-    if (ok && chdir(st.words[0]) != 0)
-        ok = dedup_fail(&job, "%s: %s; tasks run where the run was planned",
-                        st.words[0], strerror(errno));
     *words = (struct list){ 0 };
     words->at = ok ? calloc(st.head.nwords + 1, sizeof *words->at) : NULL;
     ok = ok && (words->at || dedup_fail(&job, "out of memory"));
@@ -258,7 +258,8 @@ static bool run_stage(struct local *l, enum stage stage)
     return ok;
 }
 
-static int run_local(const struct staged *st, unsigned at_once)
+static int run_local(const struct staged *st, unsigned at_once,
+                     const char *goes_on)
 {
     struct local l = { .st = st,
                        .at_once = at_once,
@@ -275,7 +276,7 @@ static int run_local(const struct staged *st, unsigned at_once)
     free(l.at);
     free(l.tries);
     if (!ok)
-        fail("what is done stays in %s; the same command goes on", st->folder);
+        fail("what is done stays in %s; %s", st->folder, goes_on);
     return ok ? l.status : TROUBLE;
 }
 
@@ -465,7 +466,7 @@ static int hand_over(const struct staged *st, const struct split_options *how)
 {
     switch (how->engine) {
     case SPLIT_LOCAL:
-        return run_local(st, how->at_once);
+        return run_local(st, how->at_once, "the same command goes on");
     case SPLIT_SCRIPT:
         return print_script(st);
     case SPLIT_SLURM:
@@ -506,6 +507,118 @@ int split_run(const struct dedup_options *o, const struct split_options *how,
     dedup_job_free(&job);
     input_close(&in);
     files_free(&files);
+    return status;
+}
+
+/* -------------------------------------------------------------------- --work
+ */
+
+/* Arrays of a run that meets its documents at random take up to 8 bytes for one
+ * of the input, and where they are not in memory a document costs ten times as
+ * much as in a run by tasks. */
+#define ARRAY_SHARE 8
+#define MOST_WORK_TASKS 1000
+
+static char *in_folder(const char *folder, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static bool is_in_folder(const char *folder, const char *name)
+{
+    char *const path = in_folder(folder, name);
+    const bool is = path && access(path, F_OK) == 0;
+    free(path);
+    return is;
+}
+
+/* Bytes of all inputs; 0 where one of them can be read only once. */
+static uint64_t bytes_of_inputs(const struct list *files)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        struct stat s;
+        if (is_dash(files->at[i]) || stat(files->at[i], &s) != 0 ||
+            !S_ISREG(s.st_mode) || strchr(files->at[i], '\n'))
+            return 0;
+        sum += (uint64_t)s.st_size;
+    }
+    return sum;
+}
+
+bool split_is_better(const struct dedup_options *o, const struct list *files)
+{
+    if (!o->work || o->against || o->save_index || o->strict ||
+        o->format == DEDUP_WARC)
+        return false;
+    const uint64_t nbytes = bytes_of_inputs(files);
+    if (nbytes == 0 || (o->resume && is_in_folder(o->work, "journal")))
+        return false;
+    return nbytes > o->memory / ARRAY_SHARE ||
+           (o->resume && is_in_folder(o->work, "plan"));
+}
+
+/* What an earlier run in tasks left, if it is one. */
+static bool forget_run(struct dedup_job *job, const char *folder)
+{
+    struct staged st = { .folder = realpath(folder, NULL) };
+    uint64_t nbytes;
+    double seconds;
+    bool ok = st.folder || dedup_fail(job, "out of memory");
+    const bool ours = ok && part_there(&st, STAGE_PLAN, 0, &nbytes, &seconds);
+    for (enum stage s = STAGE_SKETCH; ours && s <= NSTAGES; s++) {
+        char *const path =
+            in_folder(st.folder, s == NSTAGES ? "failed" : stage_names[s]);
+        DIR *const dir = path ? opendir(path) : NULL;
+        for (struct dirent *e; dir && (e = readdir(dir));)
+            if (e->d_name[strspn(e->d_name, "0123456789")] == '\0' ||
+                s == NSTAGES)
+                unlinkat(dirfd(dir), e->d_name, 0);
+        if (dir)
+            closedir(dir);
+        if (path)
+            rmdir(path); /* unless there is something else in it */
+        free(path);
+    }
+    if (ours) {
+        char *const plan = part_path(&st, STAGE_PLAN, 0);
+        ok = (plan && unlink(plan) == 0) ||
+             dedup_fail(job, "%s/plan: %s", folder, strerror(errno));
+        free(plan);
+    }
+    free(st.folder);
+    return ok;
+}
+
+int split_in_work(const struct dedup_options *o, const struct list *files)
+{
+    struct dedup_options mine = *o;
+    struct dedup_job job;
+    struct staged st = { 0 };
+    struct input in;
+    const uint64_t each = o->memory / ARRAY_SHARE + 1;
+    const uint64_t n = bytes_of_inputs(files) / each + 1;
+    const struct split_options how = {
+        .ntasks = n < MOST_WORK_TASKS ? n : MOST_WORK_TASKS,
+        .folder = o->work,
+        .words = o->words.at,
+        .nwords = o->words.n,
+    };
+    mine.work = NULL;
+    mine.nthreads = 1;
+    mine.memory /= o->nthreads; /* so many tasks at once */
+    dedup_job_init(&job, &mine);
+    input_documents(&in, files->at, files->n);
+    const bool ok = (o->resume || forget_run(&job, o->work)) &&
+                    dedup_corpus_fits(&job, &in) &&
+                    staged_plan(&job, &how, files->at, files->n, &st);
+    const int status =
+        ok ? run_local(&st, o->nthreads, "--resume goes on from what is done")
+           : fail("%s", job.error);
+    staged_free(&st);
+    dedup_job_free(&job);
+    input_close(&in);
     return status;
 }
 

@@ -50,9 +50,10 @@ static bool read_verdicts(struct writing *w, uint64_t task)
         while (ok && piece_read(&in, &v, sizeof v, &ended)) {
             ok = (v.doc < w->in->ndocs && v.nid <= in.nbytes) ||
                  dedup_fail(w->job, "%s: damaged", in.path);
-            ok = ok && ((ROOM(w->rows, w->rows_room, w->nrows + 1) &&
-                         ROOM(w->ids, w->ids_room, w->nids + (size_t)v.nid)) ||
-                        dedup_fail(w->job, "out of memory"));
+            ok = ok &&
+                 ((ROOM(w->rows, w->rows_room, w->nrows + 1) &&
+                   ROOM(w->ids, w->ids_room, w->nids + (size_t)v.nid + 1)) ||
+                  dedup_fail(w->job, "out of memory"));
             if (!ok)
                 break;
             w->rows[w->nrows++] = (struct verdict_row){ v, w->nids };
@@ -249,8 +250,8 @@ static bool copy_piece(struct piece_in *in, struct out_file *to, uint64_t n)
 }
 
 static bool join_segment(struct joining *j, struct dedup_copy *c,
-                         const struct segment *s, const struct write_segment *w,
-                         struct piece_in *text)
+                         const struct plan_segment *s,
+                         const struct write_segment *w, struct piece_in *text)
 {
     if (c->folder && w->some && !dedup_copy_file(c, &j->in.files[s->file]))
         return dedup_fail(j->job, "%s", j->in.error);
@@ -270,7 +271,7 @@ static bool join_corpus(struct joining *j)
               dedup_fail(j->job, "%s", j->in.error);
     for (uint64_t i = 0; ok && i < st->head.ntasks; i++) {
         struct piece_in segments, text;
-        const struct segment *s;
+        const struct plan_segment *s;
         const size_t n = share_segments(st, i, &s);
         if (n == 0)
             continue;
