@@ -74,6 +74,7 @@
     X(family_ask)      \
     X(near)            \
     X(near_families)   \
+    X(near_measures)   \
     X(urls)            \
     X(passwords)       \
     X(sealed)          \

@@ -2,7 +2,8 @@
  * figure_near.c - how alike two sets are, by sketches
  *
  * Sets are random: of m hashes the first J m are in both, the others in one of
- * them, in turn.
+ * them, in turn. Words of bits differ in as many random places as are wanted,
+ * and vectors are turned by an angle.
  */
 #include <math.h>
 #include <string.h>
@@ -101,6 +102,120 @@ const struct figure figure_near = {
              "0.8, 21 bands of 6 find 998 in 1000; 9 bands of 13, which "
              "minimise the total error, find four in ten.",
     .run = near_run,
+};
+
+/* ------------------------------------------------------------ three measures
+ */
+
+#define NEAR_BITS 1024
+#define NEAR_SAMPLED 64
+#define NEAR_DIMS 16
+#define NEAR_PLANES 256
+
+/* Of sampled bits, the share that agrees, if d of all differ. */
+static double near_hamming(unsigned d, uint64_t *random)
+{
+    unsigned char a[NEAR_BITS / 8], b[NEAR_BITS / 8];
+    unsigned places[NEAR_BITS];
+    const uint64_t seed = random_next(random);
+    for (size_t i = 0; i < sizeof a; i++)
+        a[i] = b[i] = (unsigned char)random_next(random);
+    for (unsigned i = 0; i < NEAR_BITS; i++)
+        places[i] = i;
+    for (unsigned i = 0; i < d; i++) {
+        const unsigned j =
+            i + (unsigned)(random_next(random) % (NEAR_BITS - i));
+        const unsigned place = places[j];
+        places[j] = places[i];
+        b[place / 8] ^= (unsigned char)(1u << place % 8);
+    }
+    const uint64_t x = bly_sample_bits(a, NEAR_BITS, seed, NEAR_SAMPLED);
+    const uint64_t y = bly_sample_bits(b, NEAR_BITS, seed, NEAR_SAMPLED);
+    return 1 - (double)bly_hamming(x, y) / NEAR_SAMPLED;
+}
+
+/* Of the sides of planes, the share that agrees for two vectors at an angle;
+ * -1: no memory. */
+static double near_angle(double angle, uint64_t *random)
+{
+    double v[2][NEAR_DIMS];
+    uint64_t sides[2][NEAR_PLANES / 64];
+    bly_planes *planes;
+    const bly_planes_spec spec = { .dims = NEAR_DIMS,
+                                   .nbits = NEAR_PLANES,
+                                   .seed = random_next(random) };
+    const bly_vectors both = {
+        .at = v, .n = 2, .dims = NEAR_DIMS, .doubles = true
+    };
+    double aa = 0, ab = 0, bb = 0;
+    for (unsigned k = 0; k < NEAR_DIMS; k++) {
+        v[0][k] = random_share(random) - 0.5;
+        v[1][k] = random_share(random) - 0.5;
+        aa += v[0][k] * v[0][k];
+        ab += v[0][k] * v[1][k];
+    }
+    for (unsigned k = 0; k < NEAR_DIMS; k++) { /* at a right angle */
+        v[1][k] -= ab / aa * v[0][k];
+        bb += v[1][k] * v[1][k];
+    }
+    for (unsigned k = 0; k < NEAR_DIMS; k++)
+        v[1][k] = cos(angle) * v[0][k] + sin(angle) * sqrt(aa / bb) * v[1][k];
+    if (bly_planes_new(&spec, &planes))
+        return -1;
+    const bly_status st = bly_planes_sides(planes, &both, sides[0], NULL);
+    bly_planes_free(planes);
+    return st ? -1
+              : 1 - (double)bly_sides_differ(sides[0], sides[1], NEAR_PLANES) /
+                        NEAR_PLANES;
+}
+
+static void near_measures_run(struct figure_run *run)
+{
+    const double pi = 3.14159265358979323846;
+    const unsigned npairs = run->full ? 2000 : 400, m = 1000;
+    uint64_t random = run->seed;
+    struct near_pair p = { 0 };
+    run->x = AXIS(.label = "likeness: J, 1 - d/n, 1 - angle/pi");
+    run->y = AXIS(.label = "hashes that agree", .format = PLOT_PERCENT);
+    struct figure_series *hamming = figure_series(run, "Hamming, sampled bits");
+    struct figure_series *jaccard = figure_series(run, "Jaccard, minima");
+    struct figure_series *angles = figure_series(run, "angle, sides of planes");
+    if (!near_open(run, &p, 128, BLY_LINEAR32))
+        return;
+    for (unsigned percent = 10; percent < 100 && !run->broken; percent += 10) {
+        const double s = percent / 100.0;
+        const unsigned d = (unsigned)lround((1 - s) * NEAR_BITS);
+        const double h = 1 - (double)d / NEAR_BITS;
+        double sums[3] = { 0 };
+        for (unsigned n = 0; n < npairs && !run->broken; n++) {
+            near_draw(&p, m, 10 * percent, &random);
+            sums[0] += near_hamming(d, &random);
+            sums[1] += bly_components_equal(p.a, p.b, p.k) / (double)p.k;
+            const double a = near_angle(pi * (1 - s), &random);
+            sums[2] += a;
+            run->broken = a < 0;
+        }
+        figure_judge(run, hamming, h, h, sums[0] / npairs,
+                     sqrt(h * (1 - h) / NEAR_SAMPLED / npairs));
+        figure_judge(run, jaccard, s, s, sums[1] / npairs,
+                     sqrt(s * (1 - s) / p.k / npairs) + 0.0005);
+        figure_judge(run, angles, s, s, sums[2] / npairs,
+                     sqrt(s * (1 - s) / NEAR_PLANES / npairs));
+    }
+    if (run->broken)
+        fail_library();
+    bly_sketch_free(p.sketch);
+}
+
+const struct figure figure_near_measures = {
+    .name = "near-measures",
+    .title = "Hashes that keep likeness, for three measures",
+    .source = "Indyk and Motwani 1998, Broder 1997, Charikar 2002.",
+    .about = "The share of hashes that agree is the likeness itself: for "
+             "words of bits, by their Hamming distance d of n; for sets, by "
+             "the Jaccard coefficient J; for vectors, by the angle between "
+             "them. 64 sampled bits, 128 minima, the sides of 256 planes.",
+    .run = near_measures_run,
 };
 
 /* ----------------------------------------------------------------- families */
