@@ -66,3 +66,12 @@ struct timespec clock_day_after(int64_t ms)
 {
     return later(CLOCK_REALTIME, ms);
 }
+
+void clock_condition(pthread_cond_t *c)
+{
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &steady);
+    pthread_condattr_destroy(&steady);
+}

@@ -8,6 +8,7 @@
 #ifndef BLY_BASE_CLOCK_H
 #define BLY_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -23,5 +24,9 @@ double clock_thread_ns(void);
  * clock, and for those that use the time of day, as they do unless told. */
 struct timespec clock_after(int64_t ms);
 struct timespec clock_day_after(int64_t ms);
+
+/* Make a condition of the first sort: somebody may set the other clock back by
+ * an hour, and waiting would take that long. */
+void clock_condition(pthread_cond_t *c);
 
 #endif

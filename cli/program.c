@@ -22,9 +22,12 @@ static char **line;
 static const struct {
     const char *name, *needs;
 } programs[] = {
-    { "net", "libsodium" },     { "redis", "libhiredis" },
-    { "parquet", "libsnappy" }, { "traffic", "libpcap" },
-    { "html", "libgumbo" },     { "web", "libcurl and libmicrohttpd" },
+    { "net", "libsodium" },
+    { "redis", "libhiredis" },
+    { "parquet", "libsnappy" },
+    { "traffic", "libpcap" },
+    { "html", "libgumbo" },
+    { "web", "libcurl, libmicrohttpd and libsodium" },
 };
 
 void program_began(char **argv)

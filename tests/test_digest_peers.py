@@ -115,6 +115,19 @@ def test_another_shape_is_told_whole(state):
         assert p.stop()["west"]["wholes"] == 2
 
 
+def test_more_flips_than_bits_are_worth(state):
+    """A delta that would be longer than the digest is not sent."""
+    with Follow(state, "--tell", "127.0.0.1:0") as f, \
+            Peers({"west": f.tells}) as p:
+        p.becomes("west", URLS[:2000])
+        churn(state, 0, 2000)
+        p.becomes("west", URLS[2000:], URLS[:2000])
+        p.stop()
+        sent = f.stop()
+    assert sent["wholes"] == 2 and sent["deltas"] == 0
+    assert sent["whole_bytes"] <= sent["would_be"] + 200
+
+
 def test_both_sides_may_start_again(state, threads):
     """Whoever was away gets what it missed: by deltas if it was there before,
     and the digest of a new life whole."""

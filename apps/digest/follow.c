@@ -73,7 +73,7 @@ static void *follow_run(void *ctx)
 {
     struct follow *const f = ctx;
     while (!f->stop) {
-        const struct timespec until = clock_day_after(LOOK_MS);
+        const struct timespec until = clock_after(LOOK_MS);
         cache_read(&f->cache);
         if (f->teller && is_due(f))
             tell(f);
@@ -215,7 +215,7 @@ int digest_follow(const struct digest_args *args, struct list *operands)
                                        .noptions = args->bits.n != 0 };
     f.cache.least = args->items;
     pthread_mutex_init(&f.lock, NULL);
-    pthread_cond_init(&f.ended, NULL);
+    clock_condition(&f.ended);
     int status = TROUBLE;
     if (cache_open(&f.cache, operands, &args->begin))
         status = follow_serve(&f);

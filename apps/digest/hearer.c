@@ -57,7 +57,7 @@ struct hearers {
 /* Wait, but not past the end. False: it is the end. */
 static bool hearer_sleep(struct hearers *h, uint64_t ms)
 {
-    const struct timespec until = clock_day_after((int64_t)ms);
+    const struct timespec until = clock_after((int64_t)ms);
     pthread_mutex_lock(&h->lock);
     while (!h->ended && !pthread_cond_timedwait(&h->news, &h->lock, &until))
         ;
@@ -214,7 +214,7 @@ struct peer_counts hearers_count(struct hearers *h, size_t i)
 
 bool hearers_wait(struct hearers *h, uint64_t ms)
 {
-    const struct timespec until = clock_day_after((int64_t)ms);
+    const struct timespec until = clock_after((int64_t)ms);
     bool all = false, late = false;
     pthread_mutex_lock(&h->lock);
     while (!all && !late) {
@@ -241,7 +241,7 @@ struct hearers *hearers_open(const struct peer *peers, size_t n,
     h->max_size = max_size;
     h->n = n;
     pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->news, NULL);
+    clock_condition(&h->news);
     for (size_t i = 0; i < n && ok; i++) {
         struct hearer *const l = &h->each[i];
         *l = (struct hearer){ .all = h, .peer = &peers[i], .fd = -1 };

@@ -104,14 +104,10 @@ struct keeper *keeper_open(struct digest_source *source,
         free(first->bytes);
         return NULL;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->due, &monotonic);
-    pthread_cond_init(&k->news, &monotonic);
-    pthread_cond_init(&k->end, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_condition(&k->due);
+    clock_condition(&k->news);
+    clock_condition(&k->end);
     k->source = source;
     if (first->bytes)
         keeper_put(k, first);

@@ -176,7 +176,7 @@ static bool tell_next(struct teller *t, struct session *s,
 {
     struct packed *const p = packed_next(t, has);
     if (!p) {
-        const struct timespec until = clock_day_after(TELL_ALIVE_MS);
+        const struct timespec until = clock_after(TELL_ALIVE_MS);
         if (pthread_cond_timedwait(&t->news, &t->lock, &until) == 0 || t->ended)
             return !t->ended;
         pthread_mutex_unlock(&t->lock);
@@ -286,7 +286,7 @@ struct teller *teller_open(const char *listen, const struct gate_limits *limits,
     t->secret = secret;
     t->now.is.life = serving_life();
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->news, NULL);
+    clock_condition(&t->news);
     t->fd = address_listen(listen, at);
     if (t->fd >= 0 && gate_open(&t->gate, t->fd, limits, listener_enter, t))
         return t;

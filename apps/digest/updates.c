@@ -138,9 +138,12 @@ static void put_flips(struct bytes *out, const struct digest_state *from,
 bool update_pack(const struct digest_state *from, const struct digest_state *to,
                  struct bytes *out)
 {
-    const struct digest_state *const base = same_shape(from, to) ? from : NULL;
     const size_t nmask = to->nbytes - DIGEST_HEADER;
-    const uint64_t flips = count_flips(base, to);
+    const uint64_t ones = count_flips(NULL, to);
+    /* The shorter list: of what has changed, or of what is there. */
+    const struct digest_state *const base =
+        same_shape(from, to) && count_flips(from, to) < ones ? from : NULL;
+    const uint64_t flips = base ? count_flips(base, to) : ones;
     unsigned b = rice_parameter(nmask * 8, flips);
     const unsigned char kind = base ? UPDATE_DELTA : UPDATE_WHOLE;
     bytes_put(out, &kind, 1);

@@ -28,8 +28,8 @@ struct digest_state {
     size_t nbytes;
 };
 
-/* Append the update from a digest to another one: a delta, if `from` has bytes
- * and both are of one shape, or all of it. False: no memory. */
+/* Append the update from a digest to another one: a delta, if `from` has bytes,
+ * both are of one shape and it is shorter, or all of it. False: no memory. */
 bool update_pack(const struct digest_state *from, const struct digest_state *to,
                  struct bytes *out);
 
