@@ -266,6 +266,7 @@ static const struct opt net_peer_options[] = {
     { "join", 'j', OPT_LIST, &peer_args.join, "ADDRESS:PORT",
       "another peer, to begin with; may be repeated" },
     NET_KEY_FILE(peer_args.key, NET_KEY_HELP),
+    HTML_OPTIONS(peer_args.pages),
     { "interval", 0, OPT_POSITIVE, &peer_args.interval, "MS",
       "milliseconds between rumours; 1000 if not given" },
     { "rescan", 0, OPT_POSITIVE, &peer_args.rescan, "MS",

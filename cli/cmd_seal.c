@@ -22,6 +22,7 @@ static const struct opt seal_add_options[] = {
     { "fpr", 'p', OPT_RATE, &seal_args.fpr, "P",
       "of a new archive: rate of documents that are found without having "
       "the word; 1 % if not given" },
+    HTML_OPTIONS(seal_args.pages),
     WAIT_OPTION,
     QUIET_ERRORS,
     JSON_OPTION(seal_args),
@@ -46,6 +47,7 @@ static const struct opt seal_open_options[] = {
       "the folders they were in" },
     { "word", 'w', OPT_TEXT, &seal_args.word, "WORD",
       "only documents that really have WORD" },
+    HTML_OPTIONS(seal_args.pages),
     FLAG("names", 0, seal_args.names,
          "only the names of documents, and their sizes"),
     WAIT_OPTION,

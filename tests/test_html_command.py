@@ -120,3 +120,32 @@ def test_pages_of_hostile_kinds(ok):
         (ok.path / "h" / f"{name}2.html").write_bytes(text + b" ")
     done = ok("dedup", "--binary", "--files", "h", "-o", "out", "--json")
     assert done.json["documents"] == 12 and done.json["malformed"] == 0
+
+
+@pytest.mark.skipif(not (BUILD / "bloomery-net").exists(), reason="bloomery was built without libsodium")
+def test_sealed_pages_have_the_words_that_are_seen(bly, ok):
+    (ok.path / "d").mkdir()
+    (ok.path / "d" / "a.html").write_text("<nav>menuword</nav><p class=classword>A caf&eacute; of se<b>ve</b>n words "
+                                          + "that readers see " * 20)
+    (ok.path / "d" / "b").write_text("<!DOCTYPE html><title>Letter</title><p>seven " + "other words " * 4000)
+    (ok.path / "d" / "c.txt").write_text("a classword in a text with <p> seven")
+    ok("seal", "init", "-o", "key")
+    ok("seal", "add", "-K", "key", "x", "d", "-p", "1e-6")
+    ok("seal", "add", "-K", "key", "y", "d", "-p", "1e-6", "--tags")
+
+    def found(archive, word, *more):
+        door = ok("seal", "trapdoor", "-K", "key", word).out.strip()
+        ids = bly("seal", "search", archive, door).out
+        names = bly("seal", "open", "-K", "key", archive, "-w", word, "--names", "--json", *more, stdin=ids)
+        return ids.count("\n"), sorted(json.loads(x)["name"][2:] for x in names.lines)
+    assert found("x", "seven") == (3, ["a.html", "b", "c.txt"])
+    assert found("x", "café") == (1, ["a.html"])
+    assert found("x", "classword") == (1, ["c.txt"])
+    assert found("x", "menuword") == found("x", "DOCTYPE") == (0, [])
+    assert found("y", "seven", "--tags") == (2, ["b", "c.txt"])
+    assert found("y", "menuword", "--tags") == (1, ["a.html"])
+    assert found("y", "doctype") == (1, [])  # of a page, none of what is seen
+    # What is opened is the page itself.
+    door = ok("seal", "trapdoor", "-K", "key", "café").out.strip()
+    id_ = ok("seal", "search", "x", door).out.strip()
+    assert ok("seal", "open", "-K", "key", "x", id_).raw == (ok.path / "d" / "a.html").read_bytes()

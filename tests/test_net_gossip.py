@@ -140,6 +140,23 @@ def test_a_dead_peer_is_no_no(tmp_path, peers):
     assert search(first, "nowhereatall", status=1)["silent"] == 0
 
 
+@pytest.mark.skipif(not (BUILD / "bloomery-html").exists(), reason="bloomery was built without libgumbo")
+def test_web_pages(tmp_path, peers):
+    """Their words are what is seen, and so is what is shown of them; --tags: all of it."""
+    page = ("<!doctype html><nav>menuword</nav><script>scriptword</script>"
+            "<p>A caf&eacute; of se<b>ve</b>n words that readers see.")
+    one = peers.start(folder_of(tmp_path, "seen", page=page, text="plain tagword <p>"))
+    other = peers.start(folder_of(tmp_path, "tags", page=page), "--tags")
+    until(lambda: all(knows(a, 2) for a in peers.peers))
+    for word, where in (("seven", {one}), ("café", {one}), ("menuword", {other}), ("scriptword", {other}),
+                        ("readers", {one, other}), ("tagword", {one})):
+        found = search(one, word)["documents"]
+        assert {d["peer"] for d in found} == where, word
+    found, = search(other, "seven")["documents"]
+    assert "seven words" in found["context"] and "<" not in found["context"]
+    peers.end()
+
+
 def test_odd_folders(tmp_path, peers):
     """Empty ones, links out of them, names that are not text, binaries, folders that go away."""
     (tmp_path / "secret").write_text("forbidden")

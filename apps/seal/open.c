@@ -44,8 +44,9 @@ struct reader {
     const struct seal_keys *k;
     const char *archive;
     bly_bytes word; /* it must have this one, if there are bytes in it */
+    char *name;     /* of the document that is read */
     bool has;
-    struct word_cutter cutter;
+    struct html_words text_words;
     struct wanted *at;
     bly_put *put; /* where its text goes; NULL: it is only looked at */
     void *to;
@@ -64,17 +65,26 @@ static bool reader_word(void *ctx, bly_bytes word)
     return true;
 }
 
+/* Whether it is a page may depend on its name. */
+static bool note_name(struct reader *r, const struct document_head *head)
+{
+    free(r->name);
+    r->name = strndup(head->name.ptr, head->name.len);
+    r->text_words.name = r->name;
+    return r->name || refuse("out of memory");
+}
+
 static bool skip_head(void *ctx, const struct document_head *head)
 {
-    (void)ctx;
-    (void)head;
-    return true;
+    return note_name(ctx, head);
 }
 
 static bool take_head(void *ctx, const struct document_head *head)
 {
     struct reader *const r = ctx;
     struct wanted *const w = r->at;
+    if (!note_name(r, head))
+        return false;
     w->name = malloc(head->name.len + 1);
     if (!w->name)
         return refuse("out of memory");
@@ -90,7 +100,8 @@ static bool take_head(void *ctx, const struct document_head *head)
 static bool take_text(void *ctx, const char *text, size_t n)
 {
     struct reader *const r = ctx;
-    return r->put ? r->put(r->to, text, n) : words_cut(&r->cutter, text, n);
+    return r->put ? r->put(r->to, text, n)
+                  : html_words_cut(&r->text_words, text, n);
 }
 
 /* Does the document have the word? Read once for that, before it is read to be
@@ -100,14 +111,18 @@ static bool take_text(void *ctx, const char *text, size_t n)
 static bool look_into(struct reader *r, const unsigned char *id,
                       struct wanted *at, bool *ok)
 {
-    r->cutter = (struct word_cutter){ .each = reader_word, .ctx = r };
+    r->text_words.cutter =
+        (struct word_cutter){ .each = reader_word, .ctx = r };
+    r->text_words.wish = &r->args->pages;
+    r->text_words.begun = false;
+    r->text_words.held.len = 0;
     r->has = r->stopped = false;
     r->at = at;
     r->put = NULL;
     *ok = (document_open(
                r->k, r->archive, id,
                &(struct opened){ at ? take_head : skip_head, take_text, r }) &&
-           words_end(&r->cutter)) ||
+           html_words_end(&r->text_words)) ||
           r->stopped;
     return *ok && (r->has || !r->word.len);
 }
@@ -370,6 +385,8 @@ int seal_open(const struct seal_args *args, const struct list *operands)
         status = open_from(&r, operands, -1);
     else if (private_folder(args->output))
         status = open_into(&r, operands);
+    html_words_free(&r.text_words);
+    free(r.name);
     keys_close(&k);
     return status;
 }

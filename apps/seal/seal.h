@@ -18,6 +18,7 @@
 #include "apps/seal/zindex.h"
 #include "base/lookup.h"
 #include "io/input.h"
+#include "io/html/html_words.h"
 #include "io/text_words.h"
 #include "report/words.h"
 #include "wire/secure.h"
@@ -81,11 +82,13 @@ struct entry {
     uint64_t number;     /* counted from 1 as they were added */
 };
 
-/* Seal the document in path into folder and make its filter, for r probes;
+/* Seal the document in path into folder and make its filter, for r probes, of
+ * what is seen of it if it is a page;
  * entry->number is given. False, with the reason printed; entry->bits is the
  * caller's. */
 bool document_seal(const struct seal_keys *k, const char *folder,
-                   const char *path, unsigned r, struct entry *entry);
+                   const char *path, const struct html_wish *pages, unsigned r,
+                   struct entry *entry);
 
 /* What a document begins with. */
 struct document_head {

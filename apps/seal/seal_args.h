@@ -5,6 +5,7 @@
 #ifndef BLY_SEAL_ARGS_H
 #define BLY_SEAL_ARGS_H
 
+#include "io/html/html.h"
 #include "report/fields.h"
 #include "report/words.h"
 
@@ -12,6 +13,7 @@ struct seal_args {
     const char *key, *output, *word;
     double fpr;
     bool names, json;
+    struct html_wish pages;
 };
 
 struct sealed_report {

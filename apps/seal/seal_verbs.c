@@ -108,8 +108,8 @@ static size_t *any_order(size_t n)
  * index would tell its holder something about these. Their numbers, which are
  * sealed with them, keep it. */
 static bool add_files(const struct seal_keys *k, const char *folder,
-                      const struct list *files, struct sealed_index *x,
-                      struct sealed_report *told)
+                      const struct list *files, const struct html_wish *pages,
+                      struct sealed_index *x, struct sealed_report *told)
 {
     const uint64_t before = x->n;
     size_t *const order = any_order(files->n);
@@ -118,7 +118,7 @@ static bool add_files(const struct seal_keys *k, const char *folder,
         const char *const path = files->at[order[i]];
         struct entry e = { .number = before + order[i] + 1 };
         told->bytes += file_bytes(path);
-        ok = document_seal(k, folder, path, x->r, &e);
+        ok = document_seal(k, folder, path, pages, x->r, &e);
         if (ok) {
             told->index_bytes += (e.m + 7) / 8;
             ok = index_put(x, &e) || refuse("out of memory");
@@ -177,7 +177,7 @@ static int add_locked(const struct seal_args *args, const struct seal_keys *k,
     progress_start(false);
     progress_unit("documents");
     int status = add_fits(args, k, folder, &x, found) &&
-                         add_files(k, folder, files, &x, &told)
+                         add_files(k, folder, files, &args->pages, &x, &told)
                      ? YES
                      : TROUBLE;
     progress_clear();

@@ -90,7 +90,7 @@ struct sealing {
     unsigned r;
     struct entry *entry;
     struct word_set words;
-    struct word_cutter cutter;
+    struct html_words text_words;
     char why[200];
 };
 
@@ -134,7 +134,7 @@ static bool inside(struct sealing *s, uint64_t at, unsigned char *to, size_t n)
                          "it became shorter while it was read");
                 return false;
             }
-            if (!words_cut(&s->cutter, (char *)to + i, some))
+            if (!html_words_cut(&s->text_words, (char *)to + i, some))
                 return false;
             i += some;
         } else {
@@ -193,10 +193,11 @@ static bool seal_fd(struct sealing *s, const char *folder)
         free(to);
         return refuse("out of memory");
     }
-    s->cutter = (struct word_cutter){ .each = seal_word, .ctx = s };
+    s->text_words.name = s->name;
+    s->text_words.cutter = (struct word_cutter){ .each = seal_word, .ctx = s };
     const bly_status wrote =
         bly_file_save(to, wait_for_lock, NULL, write_sealed, s);
-    bool ok = !wrote && words_end(&s->cutter);
+    bool ok = !wrote && html_words_end(&s->text_words);
     if (s->why[0])
         fail("%s: %s", s->path, s->why);
     else if (wrote)
@@ -238,9 +239,14 @@ static char *stored_name(const char *path)
 }
 
 bool document_seal(const struct seal_keys *k, const char *folder,
-                   const char *path, unsigned r, struct entry *entry)
+                   const char *path, const struct html_wish *pages, unsigned r,
+                   struct entry *entry)
 {
-    struct sealing s = { .k = k, .path = path, .r = r, .entry = entry };
+    struct sealing s = { .k = k,
+                         .path = path,
+                         .r = r,
+                         .entry = entry,
+                         .text_words = { .wish = pages } };
     entry->bits = NULL;
     randombytes_buf(entry->id, DOCUMENT_ID_BYTES);
     s.name = stored_name(path);
@@ -258,7 +264,10 @@ bool document_seal(const struct seal_keys *k, const char *folder,
         close(s.fd);
     free(s.name);
     word_set_free(&s.words);
-    explicit_bzero(&s.cutter, sizeof s.cutter);
+    if (s.text_words.held.at)
+        explicit_bzero(s.text_words.held.at, s.text_words.held.room);
+    html_words_free(&s.text_words);
+    explicit_bzero(&s.text_words, sizeof s.text_words);
     return ok;
 }
 

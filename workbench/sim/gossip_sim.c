@@ -516,7 +516,8 @@ bool gossip_sim(const struct gossip_sim_spec *spec,
     bool same;
     *out = (struct gossip_sim_result){ .peers = w.n - 1 };
     if (spec->folder)
-        w.all = doc_index_read(spec->folder, NULL, &same);
+        w.all = doc_index_read(
+            spec->folder, &(struct html_wish){ .tags = true }, NULL, &same);
     if (spec->folder && w.all && w.all->ndocs < w.n - 1)
         fail("%s: %zu documents; at least one is needed for each of %u peers",
              spec->folder, w.all->ndocs, w.n - 1);

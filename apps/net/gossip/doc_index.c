@@ -16,7 +16,7 @@
 #include "base/search.h"
 #include "io/folders.h"
 #include "io/source.h"
-#include "io/text_words.h"
+#include "io/html/html_words.h"
 #include "io/utf8.h"
 #include "report/say.h"
 
@@ -214,7 +214,9 @@ static enum doc_read doc_read(const struct doc_index *x, const char *path,
         inside(x, path) ? source_open(path, -1, SOURCE_ANY) : NULL;
     if (!s)
         return DOC_NONE;
-    struct word_cutter c = { .each = doc_word, .ctx = d };
+    struct html_words c = { .cutter = { .each = doc_word, .ctx = d },
+                            .wish = &x->pages,
+                            .name = path };
     size_t all = 0;
     ptrdiff_t n;
     enum doc_read got = DOC_TAKEN;
@@ -223,12 +225,13 @@ static enum doc_read doc_read(const struct doc_index *x, const char *path,
         if (n < 0 ||
             (!all && memchr(piece, 0, (size_t)n < 4096 ? (size_t)n : 4096)))
             got = DOC_NONE;
-        else if (!words_cut(&c, piece, (size_t)n))
+        else if (!html_words_cut(&c, piece, (size_t)n))
             got = DOC_NO_MEMORY;
         all += n > 0 ? (size_t)n : 0;
     }
-    if (got == DOC_TAKEN && !words_end(&c))
+    if (got == DOC_TAKEN && !html_words_end(&c))
         got = DOC_NO_MEMORY;
+    html_words_free(&c);
     source_close(s);
     return got == DOC_TAKEN && !d->n ? DOC_NONE : got;
 }
@@ -276,8 +279,9 @@ static bool read_all(struct doc_index *x, const struct list *files)
     return ok || refuse("no memory for the words of %s", x->folder);
 }
 
-struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,
-                                 bool *same)
+struct doc_index *doc_index_read(const char *folder,
+                                 const struct html_wish *pages,
+                                 const uint64_t *unless, bool *same)
 {
     char real[PATH_MAX];
     struct stat st;
@@ -301,6 +305,7 @@ struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,
     struct doc_index *x = *same ? NULL : doc_index_new(real);
     if (x) {
         x->state = state;
+        x->pages = *pages;
         if (read_all(x, &files)) {
             doc_index_end(x);
         } else {
@@ -372,17 +377,25 @@ static size_t one_line(const char *text, size_t n, char *room)
 bool doc_context(const struct doc_index *x, const struct query *q,
                  const char *path, char *room, size_t *n)
 {
-    char *whole = NULL, *const text = malloc(4 * PIECE);
+    char *whole = NULL, *const start = malloc(4 * PIECE);
+    struct html html = { 0 };
     struct source *s = NULL;
-    if (text && asprintf(&whole, "%s/%s", x->folder, path) >= 0 &&
+    if (start && asprintf(&whole, "%s/%s", x->folder, path) >= 0 &&
         inside(x, whole))
         s = source_open(whole, -1, SOURCE_ANY);
     if (s) {
         size_t all = 0;
         ptrdiff_t got;
         while (all < 4 * PIECE &&
-               (got = source_read(s, text + all, 4 * PIECE - all)) > 0)
+               (got = source_read(s, start + all, 4 * PIECE - all)) > 0)
             all += (size_t)got;
+        const char *text = start;
+        bly_bytes seen;
+        if (html_is_page(&x->pages, whole, text, all) && html_works() &&
+            html_text(&html, text, all, NULL, &seen)) {
+            text = seen.ptr;
+            all = seen.len;
+        }
         size_t at = place_of_word(text, all, q);
         if (at == all)
             at = 0;
@@ -394,7 +407,8 @@ bool doc_context(const struct doc_index *x, const struct query *q,
         *n = one_line(text + from, all - from, room);
         source_close(s);
     }
+    html_free(&html);
     free(whole);
-    free(text);
+    free(start);
     return s;
 }

@@ -10,6 +10,7 @@
 #define BLY_DOC_INDEX_H
 
 #include "apps/net/gossip/gossip_rank.h"
+#include "io/html/html.h"
 
 #define DOC_MOST 1000000 /* documents of a folder */
 #define DOC_BYTES                                                \
@@ -29,6 +30,7 @@ struct doc_entry {
 
 struct doc_index {
     char *folder; /* without links in it */
+    struct html_wish pages;
     struct doc_entry *docs;
     size_t ndocs, room_docs;
     struct doc_posting *postings; /* by word and document */
@@ -37,11 +39,13 @@ struct doc_index {
     uint64_t state; /* of the folder: names, sizes and times of its files */
 };
 
-/* Read a folder; NULL, with the reason printed. `unless` is the state of one
+/* Read a folder, and of web pages what is seen of them; NULL, with the reason
+ * printed. `unless` is the state of one
  * that is there already: where it is the same, *same is set, and there is no
  * index. */
-struct doc_index *doc_index_read(const char *folder, const uint64_t *unless,
-                                 bool *same);
+struct doc_index *doc_index_read(const char *folder,
+                                 const struct html_wish *pages,
+                                 const uint64_t *unless, bool *same);
 void doc_index_free(struct doc_index *x);
 
 /* For those who have the words: documents one by one, then the end. */

@@ -62,6 +62,7 @@ struct peer {
     struct address address;
     struct secure_secret secret;
     const char *folder;
+    struct html_wish pages;
     uint64_t rescan, started;
     unsigned vain;
     struct blob blob;
@@ -147,7 +148,9 @@ static void *scanner(void *ctx)
                  strerror(errno));
         gone = away;
         struct doc_index *const x =
-            away ? NULL : doc_index_read(p->folder, any ? &state : NULL, &same);
+            away ? NULL
+                 : doc_index_read(p->folder, &p->pages, any ? &state : NULL,
+                                  &same);
         struct shared_index *const shared = x ? index_share(x) : NULL;
         if (shared) {
             state = x->state;
@@ -555,6 +558,7 @@ int gossip_peer(const struct peer_args *a, const char *folder)
                                       .most_peers = GOSSIP_PEERS,
                                       .most_bytes = (uint64_t)256 << 20 };
     p->folder = folder;
+    p->pages = a->pages;
     p->rescan = a->rescan ? a->rescan : PEER_RESCAN;
     p->vain = (unsigned)a->vain;
     p->last = &p->waits;

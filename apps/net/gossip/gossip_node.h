@@ -6,11 +6,13 @@
 
 #include <bloomery.h>
 
+#include "io/html/html.h"
 #include "report/fields.h"
 #include "report/words.h"
 #include "wire/address.h"
 
 struct peer_args {
+    struct html_wish pages; /* of the folder */
     const char *listen, *key;
     struct list join;
     const char *at;
