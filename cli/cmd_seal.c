@@ -22,7 +22,16 @@ static const struct opt seal_add_options[] = {
     { "fpr", 'p', OPT_RATE, &seal_args.fpr, "P",
       "of a new archive: rate of documents that are found without having "
       "the word; 1 % if not given" },
+    FLAG("replace", 0, seal_args.replace,
+         "remove the documents that had the names of these files"),
     HTML_OPTIONS(seal_args.pages),
+    WAIT_OPTION,
+    QUIET_ERRORS,
+    JSON_OPTION(seal_args),
+    { 0 },
+};
+
+static const struct opt seal_rm_options[] = {
     WAIT_OPTION,
     QUIET_ERRORS,
     JSON_OPTION(seal_args),
@@ -58,6 +67,7 @@ static const struct opt seal_open_options[] = {
 
 RUNS_IN("net", seal_init, seal_args)
 RUNS_IN("net", seal_add, seal_args)
+RUNS_IN("net", seal_rm, seal_args)
 RUNS_IN("net", seal_trapdoor, seal_args)
 RUNS_IN("net", seal_search, seal_args)
 RUNS_IN("net", seal_open, seal_args)
@@ -80,6 +90,16 @@ static const struct verb seal_verbs[] = {
       .options = seal_add_options,
       .reports = REPORTS({ "", sealed_fields, ONE }),
       .run = run_seal_add },
+    { .name = "rm",
+      .operands = "ARCHIVE [ID]...",
+      .summary = "remove documents; needs no key",
+      .about = "rm ARCHIVE [ID]... removes documents, whose ids may come on "
+               "standard input, from the index and then from the folder: all "
+               "of them, or none if the archive lacks one. The exit status is "
+               "1 if no id was given.",
+      .options = seal_rm_options,
+      .reports = REPORTS({ "", removed_fields, ONE }),
+      .run = run_seal_rm },
     { .name = "trapdoor",
       .operands = "-K KEY WORD...",
       .summary = "what the other side needs to search for a word",

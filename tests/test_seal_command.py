@@ -561,3 +561,81 @@ def test_the_key_is_for_its_owner_alone(ok, bly):
     assert os.stat(ok.path / "key").st_mode & 0o777 == 0o600
     os.chmod(ok.path / "key", 0o644)
     assert "others may read" in bly("seal", "trapdoor", "-K", "key", "x").err
+
+
+# ---------------------------------------------------------------- removing
+
+def archive_of(ok, *names):
+    """An archive with these files; the ids in the order of the names."""
+    ok("seal", "init", "-o", "key")
+    ids = []
+    for name in names:
+        before = set(ids)
+        (ok.path / name).write_text(f"common words of {name}")
+        ok("seal", "add", "-K", "key", "arch", name, "-p", "1e-6")
+        ids += [p.stem for p in (ok.path / "arch").glob("*.sealed") if p.stem not in before]
+    return ids
+
+
+def found_ids(call, word):
+    door = call("seal", "trapdoor", "-K", "key", word).out.strip()
+    return set(call("seal", "search", "arch", door).lines)
+
+
+def test_removing_documents(ok, trouble, bly):
+    ids = archive_of(ok, "a", "b", "c", "d")
+    assert found_ids(ok, "common") == set(ids)
+    before = files_below(ok.path / "arch")
+    # All or none.
+    trouble("seal", "rm", "arch", ids[0], "00" * 16, says="nothing was removed")
+    trouble("seal", "rm", "arch", ids[0], "xyz", says="32 digits")
+    trouble("seal", "rm", "nowhere", ids[0], says="nowhere")
+    assert not (ok.path / "nowhere").exists()
+    assert files_below(ok.path / "arch") == before
+    assert bly("seal", "rm", "arch", stdin="\n").status == 1
+    assert files_below(ok.path / "arch") == before
+    # Without the key; an id twice is one.
+    (ok.path / "key").rename(ok.path / "away")
+    done = ok("seal", "rm", "arch", "--json", stdin=f"{ids[1]}\n{ids[1]}\n{ids[3]}\n")
+    assert done.json == {"archive": "arch", "removed": 2, "all": 2}
+    (ok.path / "away").rename(ok.path / "key")
+    assert found_ids(ok, "common") == {ids[0], ids[2]}
+    assert {p.stem for p in (ok.path / "arch").glob("*.sealed")} == {ids[0], ids[2]}
+    trouble("seal", "rm", "arch", ids[1], says="nothing was removed")
+    # What is added now is newer than what was there.
+    (ok.path / "c").write_text("common words again")
+    ok("seal", "add", "-K", "key", "arch", "c")
+    ok("seal", "open", "-K", "key", "arch", "-o", "out", *sorted(found_ids(ok, "common")))
+    assert files_below(ok.path / "out") == {"a": b"common words of a", "c": b"common words again"}
+    ok("seal", "rm", "arch", *found_ids(ok, "common"), "-q")
+    assert [p.name for p in (ok.path / "arch").iterdir()] == ["index"]
+    ok("seal", "add", "-K", "key", "arch", "a", "b")
+    assert len(found_ids(ok, "common")) == 2
+
+
+def test_replacing_documents(ok, bly):
+    ids = archive_of(ok, "a", "b", "c")
+    (ok.path / "a").write_text("common new words")
+    done = ok("seal", "add", "-K", "key", "arch", "./a", "c", "--replace", "--json", "-p", "1e-6")
+    assert (done.json["documents"], done.json["replaced"], done.json["all"]) == (2, 2, 3)
+    now = found_ids(ok, "common")
+    assert len(now) == 3 and ids[1] in now and {p.stem for p in (ok.path / "arch").glob("*.sealed")} == now
+    names = [json.loads(x) for x in ok("seal", "open", "-K", "key", "arch", "--names", "--json", *now).lines]
+    assert sorted((n["name"], n["older"]) for n in names) == [("a", False), ("b", False), ("c", False)]
+    # One that cannot be opened may be of that name: nothing changes.
+    hurt = ok.path / "arch" / f"{ids[1]}.sealed"
+    hurt.write_bytes(hurt.read_bytes()[:90])
+    before = files_below(ok.path / "arch")
+    assert bly("seal", "add", "-K", "key", "arch", "a", "--replace").status == 2
+    assert files_below(ok.path / "arch") == before
+
+
+def test_removing_and_faults(ok, bly):
+    """If the index cannot be written, everything is as it was."""
+    ids = archive_of(ok, "a", "b")
+    before = files_below(ok.path / "arch")
+    limit = ["prlimit", "--fsize=100", "--"]
+    for argv in (["rm", "arch", ids[0]], ["add", "-K", "key", "arch", "a", "--replace"]):
+        done = subprocess.run([*limit, PROGRAM, "seal", *argv], cwd=ok.path, capture_output=True)
+        assert done.returncode != 0
+        assert files_below(ok.path / "arch") == before

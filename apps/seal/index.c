@@ -2,11 +2,12 @@
  * index.c - the filters of all documents, in one file
  *
  *     0   8  "BLYSEALX"                  then for each document
- *     8   4  version, 2                      16  id
+ *     8   4  version, 2 or 3                 16  id
  *    12   4  r, probes per word               8  m, bits of its filter
  *    16   8  rate of false positives             (m + 7) / 8 bytes of bits
  *    24   8  which key                       16  checksum of these
- *    32   8  documents
+ *    32   8  documents; version 3: 4 bytes, and
+ *            4 of how many were removed
  *    40   8  proof of r and rate
  *    48  16  checksum of the above
  *
@@ -15,7 +16,7 @@
  * document from a search, or let one be found that is then opened in vain. What
  * it must not do is choose how much the filters of later documents tell: the
  * proof, BLAKE2b of r and rate with a key, is looked at before any is added.
- * Version 1 had zeros there.
+ * Version 1 had zeros there. Version 3 is written once something was removed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +34,7 @@
 #include "report/say.h"
 
 #define INDEX_MAGIC "BLYSEALX"
-#define INDEX_VERSION 2
+#define INDEX_VERSION 3
 #define INDEX_HEADER 64
 #define ENTRY_HEADER 24
 #define SUM_BYTES 16
@@ -149,7 +150,9 @@ static const char *read_index(struct sealed_index *x, int fd)
         read_all(fd, header, sizeof header) != (int64_t)sizeof header)
         return "not the index of an archive";
     const char *wrong = read_header(x, header);
-    const uint64_t n = get_le(header + 32, 8);
+    const bool counts = x->version > 2;
+    const uint64_t n = get_le(header + 32, counts ? 4 : 8);
+    x->removed = counts ? get_le(header + 36, 4) : 0;
     uint64_t left = (uint64_t)st.st_size - INDEX_HEADER;
     for (uint64_t i = 0; i < n && !wrong; i++)
         wrong = read_entry(x, fd, &left);
@@ -188,11 +191,16 @@ static bly_status write_index(const void *what, bly_put *put, void *ctx)
     uint64_t rate;
     memcpy(&rate, &x->fpr, sizeof rate);
     memcpy(header, INDEX_MAGIC, 8);
-    put_le(header + 8, INDEX_VERSION, 4);
+    put_le(header + 8, x->removed ? INDEX_VERSION : INDEX_VERSION - 1, 4);
     put_le(header + 12, x->r, 4);
     put_le(header + 16, rate, 8);
     memcpy(header + 24, x->key_id, KEY_ID_BYTES);
-    put_le(header + 32, x->n, 8);
+    if (x->removed) {
+        put_le(header + 32, x->n, 4);
+        put_le(header + 36, x->removed, 4);
+    } else {
+        put_le(header + 32, x->n, 8);
+    }
     memcpy(header + 40, x->proof, INDEX_PROOF_BYTES);
     sum_of(header, INDEX_HEADER - SUM_BYTES, NULL, 0,
            header + INDEX_HEADER - SUM_BYTES);
@@ -212,6 +220,8 @@ static bly_status write_index(const void *what, bly_put *put, void *ctx)
 
 int index_save(const char *folder, const struct sealed_index *x)
 {
+    if (x->removed && (x->removed > UINT32_MAX || x->n > UINT32_MAX))
+        return fail("%s: more than 2^32 documents", folder);
     char *const path = index_path(folder);
     if (!path)
         return fail("out of memory");

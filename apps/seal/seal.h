@@ -9,7 +9,8 @@
  *     zindex.c   the filters        word_set.c words that were seen
  *     sealed.c   the documents      index.c    the file of filters
  *     seal_key.c the secret         seal_verbs.c  init add trapdoor search
- *     open.c     the verb open
+ *     open.c     the verb open      seal_rm.c  rm, and versions that are
+ * replaced
  */
 #ifndef BLY_SEAL_H
 #define BLY_SEAL_H
@@ -26,6 +27,10 @@
 /* Make a folder for its owner alone, unless something has that name; it lasts.
  * False, with the reason printed. */
 bool private_folder(const char *path);
+
+/* One process at a time changes an archive. The descriptor holds the lock;
+ * negative, with the reason printed. */
+int archive_lock(const char *folder);
 
 /* ------------------------------------------------------------------ secrets */
 
@@ -90,6 +95,10 @@ bool document_seal(const struct seal_keys *k, const char *folder,
                    const char *path, const struct html_wish *pages, unsigned r,
                    struct entry *entry);
 
+/* The name that a file gets: its path, as far as it leads down. The caller
+ * frees it; NULL: no memory. */
+char *stored_name(const char *path);
+
 /* What a document begins with. */
 struct document_head {
     bly_bytes name;
@@ -117,6 +126,7 @@ struct sealed_index {
     unsigned char proof[INDEX_PROOF_BYTES]; /* of r and fpr */
     unsigned version, r;
     double fpr;
+    uint64_t removed; /* that were there before */
     struct entry *entries;
     size_t n, room;
 };
@@ -130,6 +140,24 @@ void index_prove(const struct sealed_index *x, const struct seal_keys *k,
 bool index_open(const char *folder, struct sealed_index *x, bool *found);
 bool index_put(struct sealed_index *x, const struct entry *e); /* takes bits */
 int index_save(const char *folder, const struct sealed_index *x);
+
+/* Drop those of the first n that are marked, and append their ids to gone. */
+struct sealed_ids {
+    struct sealed_id {
+        unsigned char id[DOCUMENT_ID_BYTES];
+    } * at;
+    size_t n, room;
+};
+bool index_drop(struct sealed_index *x, const bool *drops, size_t n,
+                struct sealed_ids *gone);
+
+/* Remove documents that the index, as it is on disk, does not have. */
+void documents_remove(const char *folder, const struct sealed_ids *gone);
+
+/* Which of the first n have the name of a file that is added? */
+bool older_versions(const struct seal_keys *k, const char *folder,
+                    const struct list *files, const struct sealed_index *x,
+                    size_t n, bool *drops);
 void index_free(struct sealed_index *x);
 
 #endif

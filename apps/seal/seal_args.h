@@ -12,14 +12,19 @@
 struct seal_args {
     const char *key, *output, *word;
     double fpr;
-    bool names, json;
+    bool names, json, replace;
     struct html_wish pages;
 };
 
 struct sealed_report {
     const char *archive;
-    uint64_t documents, all, bytes, index_bytes;
+    uint64_t documents, replaced, all, bytes, index_bytes;
     double rate;
+};
+
+struct removed_report {
+    const char *archive;
+    uint64_t removed, all;
 };
 
 struct searched {
@@ -36,8 +41,9 @@ struct opened_report {
 
 typedef int seal_verb(const struct seal_args *args,
                       const struct list *operands);
-seal_verb seal_init, seal_add, seal_trapdoor, seal_search, seal_open;
+seal_verb seal_init, seal_add, seal_rm, seal_trapdoor, seal_search, seal_open;
 
-extern const struct field sealed_fields[], searched_fields[], opened_fields[];
+extern const struct field sealed_fields[], removed_fields[], searched_fields[],
+    opened_fields[];
 
 #endif

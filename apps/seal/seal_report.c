@@ -6,11 +6,20 @@
 const struct field sealed_fields[] = {
     FIELD(struct sealed_report, archive, NONE, "the folder"),
     FIELD(struct sealed_report, documents, NONE, "documents that were sealed"),
+    FIELD(struct sealed_report, replaced, NONE,
+          "documents of the same names that were removed, with --replace"),
     FIELD(struct sealed_report, all, NONE, "how many the archive has now"),
     FIELD(struct sealed_report, bytes, BYTES, "of their texts"),
     FIELD(struct sealed_report, index_bytes, BYTES, "of their filters"),
     FIELD(struct sealed_report, rate, RATE,
           "of documents that are found without having the word"),
+    { 0 },
+};
+
+const struct field removed_fields[] = {
+    FIELD(struct removed_report, archive, NONE, "the folder"),
+    FIELD(struct removed_report, removed, NONE, "documents that were removed"),
+    FIELD(struct removed_report, all, NONE, "how many the archive has now"),
     { 0 },
 };
 

@@ -45,9 +45,7 @@ bool private_folder(const char *path)
     return !st || refuse_library();
 }
 
-/* One process at a time changes an archive. The descriptor holds the lock;
- * negative, with the reason printed. */
-static int archive_lock(const char *folder)
+int archive_lock(const char *folder)
 {
     if (!private_folder(folder))
         return -1;
@@ -111,7 +109,7 @@ static bool add_files(const struct seal_keys *k, const char *folder,
                       const struct list *files, const struct html_wish *pages,
                       struct sealed_index *x, struct sealed_report *told)
 {
-    const uint64_t before = x->n;
+    const uint64_t before = x->n + x->removed;
     size_t *const order = any_order(files->n);
     bool ok = order || refuse("out of memory");
     for (size_t i = 0; i < files->n && ok; i++) {
@@ -165,6 +163,19 @@ static bool add_fits(const struct seal_args *args, const struct seal_keys *k,
     return true;
 }
 
+/* Drop the versions before, of the first n, of what was added behind them. */
+static int replace_older(const struct seal_keys *k, const char *folder,
+                         const struct list *files, size_t n,
+                         struct sealed_index *x, struct sealed_ids *gone)
+{
+    bool *const drops = calloc(n + 1, sizeof *drops);
+    const bool ok = drops ? older_versions(k, folder, files, x, n, drops) &&
+                                index_drop(x, drops, n, gone)
+                          : refuse("out of memory");
+    free(drops);
+    return ok ? YES : TROUBLE;
+}
+
 static int add_locked(const struct seal_args *args, const struct seal_keys *k,
                       const char *folder, const struct list *files)
 {
@@ -173,6 +184,7 @@ static int add_locked(const struct seal_args *args, const struct seal_keys *k,
     if (!index_open(folder, &x, &found))
         return TROUBLE;
     const size_t before = x.n;
+    struct sealed_ids gone = { 0 };
     struct sealed_report told = { .archive = folder, .documents = files->n };
     progress_start(false);
     progress_unit("documents");
@@ -181,15 +193,22 @@ static int add_locked(const struct seal_args *args, const struct seal_keys *k,
                      ? YES
                      : TROUBLE;
     progress_clear();
+    if (status == YES && args->replace)
+        status = replace_older(k, folder, files, before, &x, &gone);
     if (status == YES)
         status = index_save(folder, &x);
     if (status != YES)
-        undo(folder, &x, before);
+        undo(folder, &x, before - gone.n);
+    else
+        documents_remove(folder, &gone);
+    told.replaced = gone.n;
+    free(gone.at);
     told.all = x.n;
     told.rate = x.fpr;
     if (status == YES && !quiet)
         report(stdout, args->json, sealed_fields, &told,
-               "{archive}: {documents} documents sealed, {bytes}; filters "
+               "{archive}: {documents} documents sealed, {bytes}[{?replaced}, "
+               "{replaced} replaced]; filters "
                "{index_bytes}; {all} in all\n");
     index_free(&x);
     return status;

@@ -213,11 +213,9 @@ static bool seal_fd(struct sealing *s, const char *folder)
     return ok;
 }
 
-/* The name of a document: its path as it was given, without what leads away
- * from the folder it is opened in. So "/a/b" and "./a//b" are "a/b", and so is
- * "../c/../a/b", of which only what follows the last ".." counts. The caller
- * frees it. */
-static char *stored_name(const char *path)
+/* "/a/b" and "./a//b" are "a/b", and so is "../c/../a/b", of which only what
+ * follows the last ".." counts. */
+char *stored_name(const char *path)
 {
     char *const name = malloc(strlen(path) + 1);
     size_t n = 0;
