@@ -228,6 +228,17 @@ static const struct opt traffic_digest_options[] = {
       "addresses that the router translates, inside and outside" },
     { "mtu", 0, OPT_BETWEEN(POSITIVE, 68, 65535), &traffic_args.digest.mtu, "N",
       "the router makes fragments of this many bytes" },
+    { "keep", 0, OPT_BETWEEN(SECONDS, 1, 1e9), &traffic_args.digest.keep,
+      "SECONDS", "forget tables that are older" },
+    { "listen", 0, OPT_TEXT, &traffic_args.digest.listen, "ADDRESS:PORT",
+      "answer traffic trace --ask there" },
+    { "neighbour", 0, OPT_LIST, &traffic_args.digest.neighbours,
+      "NAME=HOST:PORT",
+      "a router that is linked to this one, and where it listens; once for "
+      "each" },
+    { "ask-key", 0, OPT_TEXT, &traffic_args.digest.ask_key, "FILE",
+      "the secret of questions, that node key makes; who lacks it is not "
+      "answered" },
     TRAFFIC_SEED,
     { "output", 'o', OPT_TEXT, &traffic_args.output, "FILE", "the tables" },
     WAIT_OPTION,
@@ -249,6 +260,13 @@ static const struct opt traffic_trace_options[] = {
       "SECONDS", "when, since 1970; as the capture says if not given" },
     { "within", 0, OPT_BETWEEN(SECONDS, 0, 1e9), &traffic_args.trace.within,
       "SECONDS", "before and after that time, 1 if not given" },
+    { "ask", 0, OPT_TEXT, &traffic_args.trace.ask, "ADDRESS:PORT",
+      "ask the router there, and those that it names, instead of files" },
+    { "ask-key", 0, OPT_TEXT, &traffic_args.trace.ask_key, "FILE",
+      "the secret of questions, that node key makes" },
+    { "patience", 0, OPT_BETWEEN(POSITIVE, 50, 60000),
+      &traffic_args.trace.patience, "MS",
+      "milliseconds that a router may take to answer; 2000 if not given" },
     QUIET_OPTION("print no summary"),
     JSON_OPTION(traffic_args),
     { 0 },
@@ -418,8 +436,13 @@ static const struct verb traffic_verbs[] = {
       .reports = REPORTS({ "", digest_fields, ONE }),
       .run = run_traffic_digest },
     { .name = "trace",
-      .operands = "DIGEST...",
+      .operands = "[DIGEST]...",
       .summary = "which way did a packet take?",
+      .about = "trace asks the tables of routers which way a packet took, "
+               "neighbour by neighbour: those in files, with a --topology, or "
+               "with --ask the routers themselves, which run digest --listen "
+               "and name their neighbours. A router whose tables of that time "
+               "have aged out says so.",
       .options = traffic_trace_options,
       .reports = REPORTS({ "each router", trace_row_fields, LINES },
                          { "at the end", trace_fields, ONE }),

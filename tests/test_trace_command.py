@@ -56,7 +56,7 @@ def test_way_is_found(net, bly):
     found, total = traced(bly)
     assert found == {**{f"r{i}": ("maybe", None) for i in range(1, 5)},
                      "x1": ("no", None), "x2": ("no", None)}
-    assert total == {"asked": 6, "passed": 4, "last": 1, "silent": 0}
+    assert total == {"asked": 6, "passed": 4, "last": 1, "silent": 0, "forgotten": 0, "absent": 0}
     got = bly("traffic", "trace", "--topology", "net", "--packet", "p.pcap",
               "--from", "r1", *(f"r{i}.dig" for i in range(1, 5)))
     assert got.out.splitlines() == [

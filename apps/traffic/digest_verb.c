@@ -8,14 +8,16 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "apps/traffic/each.h"
-#include "apps/traffic/spie.h"
+#include "apps/traffic/spie_net.h"
 #include "apps/traffic/traffic.h"
+#include "base/clock.h"
 #include "base/grow.h"
 #include "base/random.h"
 #include "io/files.h"
@@ -48,7 +50,17 @@ struct digest_run {
     size_t sides_room;
     uint64_t slices;
     bool failed; /* packets that were read are in no table */
+
+    /* Questions come from another thread: the file and the slice are used under
+     * the lock. */
+    pthread_mutex_t lock;
+    struct spie_server *server; /* NULL: none are answered */
+    bool dropped;               /* tables have aged out */
 };
+
+/* Absent where there is no libsodium. */
+extern __typeof__(spie_serve) spie_serve __attribute__((weak));
+extern __typeof__(spie_serve_end) spie_serve_end __attribute__((weak));
 
 /* ----------------------------------------------------------------- options */
 
@@ -129,6 +141,19 @@ static int side_order(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
+/* Forget what is too much, or too old. */
+static void tables_age(struct digest_run *r)
+{
+    const struct spie_file *const f = &r->file;
+    const int64_t keep = (int64_t)(r->args->digest.keep * NS);
+    const int64_t newest = f->ntables ? f->tables[f->ntables - 1].end : 0;
+    while (f->ntables > r->keeps ||
+           (keep && f->ntables > 1 && f->tables[0].end < newest - keep)) {
+        spie_file_drop(&r->file);
+        r->dropped = true;
+    }
+}
+
 /* The slice becomes a table. */
 static bool slice_end(struct digest_run *r)
 {
@@ -161,8 +186,7 @@ static bool slice_end(struct digest_run *r)
     }
     *t = (struct spie_table){ 0 };
     r->sides_room = 0;
-    while (r->file.ntables > r->keeps)
-        spie_file_drop(&r->file);
+    tables_age(r);
     return !r->args->interface ||
            file_save(r->args->output, file_put, &r->file) == YES;
 }
@@ -257,8 +281,74 @@ static bool frame_digest(void *ctx, const struct capture *c,
                          const struct captured_frame *f)
 {
     struct digest_run *const r = ctx;
+    pthread_mutex_lock(&r->lock);
     r->failed = !frame_take(r, c, f);
+    pthread_mutex_unlock(&r->lock);
     return !r->failed;
+}
+
+/* --------------------------------------------------------------- questions */
+
+/* Of the slice that lasts, whose filter is yet to be made. */
+static enum spie_answer slice_ask(const struct digest_run *r, int64_t from,
+                                  int64_t to, const struct spie_packet *p,
+                                  struct spie_packet *was,
+                                  enum spie_change *change)
+{
+    const struct spie_table *const t = &r->now;
+    if (!t->packets || t->start > to || t->end < from)
+        return SPIE_SILENT;
+    const uint64_t hash = bly_hash(&r->hasher, p->at, p->len);
+    for (size_t i = 0; i < t->nsides; i++)
+        if (t->sides[i].hash == hash) {
+            *was = t->sides[i].before;
+            *change = t->sides[i].change;
+            return SPIE_CHANGED;
+        }
+    for (size_t i = 0; i < t->packets; i++)
+        if (r->hashes[i] == hash)
+            return SPIE_MAYBE;
+    return SPIE_NO;
+}
+
+static enum spie_answer digest_asked(void *ctx, int64_t from, int64_t to,
+                                     const struct spie_packet *p,
+                                     struct spie_packet *was,
+                                     enum spie_change *change)
+{
+    struct digest_run *const r = ctx;
+    const double keep = r->args->digest.keep;
+    pthread_mutex_lock(&r->lock);
+    enum spie_answer said = spie_ask(&r->file, from, to, p, was, change);
+    if (said == SPIE_NO || said == SPIE_SILENT) {
+        const enum spie_answer now = slice_ask(r, from, to, p, was, change);
+        said = now == SPIE_SILENT ? said : now;
+    }
+    /* Tables of a quiet link may still be there: they are too old all the
+     * same. */
+    if ((said == SPIE_SILENT && r->dropped && r->file.ntables &&
+         to < r->file.tables[0].start) ||
+        (keep > 0 && to < clock_day_ns() - (int64_t)(keep * NS)))
+        said = SPIE_FORGOTTEN;
+    pthread_mutex_unlock(&r->lock);
+    return said;
+}
+
+static bool questions_begin(struct digest_run *r)
+{
+    const struct digest_args *const d = &r->args->digest;
+    if (!d->listen)
+        return (!d->neighbours.n && !d->ask_key) ||
+               refuse("--neighbour and --ask-key are for questions; use them "
+                      "with --listen");
+    if (!r->args->interface)
+        return refuse("--listen answers while packets pass; use it with "
+                      "--interface");
+    if (!spie_serve)
+        return refuse("this bloomery was built without libsodium, and answers "
+                      "no questions");
+    r->server = spie_serve(r->file.router, d, digest_asked, r);
+    return r->server != NULL;
 }
 
 static void digest_print(struct digest_run *r)
@@ -289,7 +379,7 @@ static void digest_free(struct digest_run *r)
 
 int traffic_digest(const struct traffic_args *args, const struct list *operands)
 {
-    struct digest_run r = { .args = args };
+    struct digest_run r = { .args = args, .lock = PTHREAD_MUTEX_INITIALIZER };
     struct capture c;
     if (!digest_options(&r, operands) ||
         !capture_open(args->interface ? args->interface : operands->at[0],
@@ -299,7 +389,11 @@ int traffic_digest(const struct traffic_args *args, const struct list *operands)
     }
     if (c.live)
         signals_watch(NULL);
-    int status = capture_each(&c, args->number, frame_digest, &r);
+    r.failed = !questions_begin(&r);
+    int status =
+        r.failed ? TROUBLE : capture_each(&c, args->number, frame_digest, &r);
+    if (r.server)
+        spie_serve_end(r.server);
     if (capture_lost(&c, &r.sum.totals.lost))
         status = TROUBLE;
     capture_close(&c);

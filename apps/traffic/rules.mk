@@ -1,6 +1,6 @@
-# bloomery-traffic: packets, by libpcap.
+# bloomery-traffic: packets, by libpcap; questions between routers are sealed by libsodium, where it is.
 $(eval $(call library,PCAP,libpcap,pcap/pcap.h,-lpcap,libpcap-dev))
-$(eval $(call program,traffic,traffic,apps/traffic,PCAP))
+$(eval $(call program,traffic,traffic,apps/traffic,PCAP,SODIUM))
 
 # What the kernel runs is compiled by clang, for the kernel's machine, and carried as numbers. It has no
 # relocations, so that the section is all there is; instructions have 64 bits.

@@ -93,14 +93,22 @@ const char *spie_file_parse(const unsigned char *at, size_t n,
 enum spie_answer {
     SPIE_NO,
     SPIE_MAYBE,
-    SPIE_CHANGED, /* *was is what it came as */
-    SPIE_SILENT   /* no table of that time: who knows? */
+    SPIE_CHANGED,   /* *was is what it came as */
+    SPIE_SILENT,    /* no table of that time: who knows? */
+    SPIE_FORGOTTEN, /* there was one, which has aged out */
+    SPIE_ABSENT     /* the router does not answer */
 };
 
 /* Did the packet pass from `from` to `to`? */
 enum spie_answer spie_ask(const struct spie_file *f, int64_t from, int64_t to,
                           const struct spie_packet *p, struct spie_packet *was,
                           enum spie_change *change);
+
+/* What a router says that is asked over the network (spie_net.h). */
+typedef enum spie_answer spie_answers(void *ctx, int64_t from, int64_t to,
+                                      const struct spie_packet *p,
+                                      struct spie_packet *was,
+                                      enum spie_change *change);
 
 /* -------------------------------------------------------------------- walk */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "apps/traffic/capture.h"
-#include "apps/traffic/spie.h"
+#include "apps/traffic/spie_net.h"
 #include "apps/traffic/traffic.h"
 #include "base/grow.h"
 #include "io/source.h"
@@ -29,6 +29,11 @@ struct trace_run {
     int64_t at, within;
     struct trace_summary sum;
 };
+
+/* Absent where there is no libsodium. */
+extern __typeof__(spie_asker_new) spie_asker_new __attribute__((weak));
+extern __typeof__(spie_asker_ask) spie_asker_ask __attribute__((weak));
+extern __typeof__(spie_asker_free) spie_asker_free __attribute__((weak));
 
 /* ------------------------------------------------------------------- files */
 
@@ -144,23 +149,39 @@ static bool packet_read(struct trace_run *r, const char *path)
     return got;
 }
 
+static bool times_set(struct trace_run *r)
+{
+    const struct trace_args *const a = &r->args->trace;
+    r->within = (int64_t)(a->within * NS);
+    if (was_given(&a->time))
+        r->at = (int64_t)(a->time * NS);
+    return true;
+}
+
 static bool trace_read(struct trace_run *r, const struct list *operands)
 {
     const struct traffic_args *const a = r->args;
+    if (a->trace.ask) {
+        if (a->trace.topology || a->trace.from || operands->n)
+            return refuse("--ask needs no files: routers know their own tables "
+                          "and neighbours; leave out --topology, --from and "
+                          "DIGEST");
+        if (!a->trace.packet)
+            return refuse("which packet? Use --packet CAPTURE");
+        return packet_read(r, a->trace.packet) && times_set(r);
+    }
     if (!a->trace.topology || !a->trace.packet || !a->trace.from ||
         !operands->n)
         return refuse("usage: bloomery traffic trace --topology FILE --packet "
-                      "CAPTURE --from ROUTER DIGEST...");
+                      "CAPTURE --from ROUTER DIGEST..., or --ask "
+                      "ADDRESS:PORT --packet CAPTURE");
     if (!topology_read(r, a->trace.topology) ||
         !packet_read(r, a->trace.packet))
         return false;
     for (size_t i = 0; i < operands->n; i++)
         if (!tables_read(r, operands->at[i]))
             return false;
-    r->within = (int64_t)(a->trace.within * NS);
-    if (was_given(&a->trace.time))
-        r->at = (int64_t)(a->trace.time * NS);
-    return true;
+    return times_set(r);
 }
 
 /* ----------------------------------------------------------------- the walk */
@@ -177,8 +198,9 @@ static enum spie_answer router_ask(void *ctx, size_t router,
 
 static void step_print(struct trace_run *r, const struct spie_step *s)
 {
-    static const char *const answers[] = { "no", "maybe", "changed",
-                                           "no table" };
+    static const char *const answers[] = {
+        "no", "maybe", "changed", "no table", "forgotten", "no answer"
+    };
     const struct trace_row row = {
         .router = r->net.names[s->router],
         .from = s->from == SPIE_NOBODY ? NULL : r->net.names[s->from],
@@ -190,6 +212,8 @@ static void step_print(struct trace_run *r, const struct spie_step *s)
     };
     r->sum.passed += s->answer == SPIE_MAYBE || s->answer == SPIE_CHANGED;
     r->sum.silent += s->answer == SPIE_SILENT;
+    r->sum.forgotten += s->answer == SPIE_FORGOTTEN;
+    r->sum.absent += s->answer == SPIE_ABSENT;
     r->sum.last += s->last;
     r->sum.asked++;
     if (s->answer == SPIE_NO && !r->args->json)
@@ -201,15 +225,32 @@ static void step_print(struct trace_run *r, const struct spie_step *s)
 
 static int trace_walk(struct trace_run *r)
 {
-    const size_t begin = spie_net_router(&r->net, r->args->trace.from, false);
+    struct spie_asker *asker = NULL;
+    size_t begin = 0, room = SPIE_ROUTERS, n = 0;
+    if (r->args->trace.ask && !spie_asker_new)
+        return fail("this bloomery was built without libsodium, and asks "
+                    "nobody");
+    if (r->args->trace.ask) {
+        asker = spie_asker_new(&r->args->trace, r->at - r->within,
+                               r->at + r->within, &r->net);
+        if (!asker)
+            return TROUBLE;
+    } else {
+        begin = spie_net_router(&r->net, r->args->trace.from, false);
+        room = r->net.nnames;
+    }
     if (begin == SPIE_NOBODY)
         return fail("--from '%s': %s has no such router", r->args->trace.from,
                     r->args->trace.topology);
-    struct spie_step *const steps = malloc(r->net.nnames * sizeof *steps);
+    struct spie_step *const steps = malloc(room * sizeof *steps);
+    if (steps && asker)
+        n = spie_walk(&r->net, begin, &r->packet, spie_asker_ask, asker, steps);
+    else if (steps)
+        n = spie_walk(&r->net, begin, &r->packet, router_ask, r, steps);
+    if (asker)
+        spie_asker_free(asker);
     if (!steps)
         return fail("out of memory");
-    const size_t n =
-        spie_walk(&r->net, begin, &r->packet, router_ask, r, steps);
     for (size_t i = 0; i < n; i++)
         step_print(r, &steps[i]);
     free(steps);
@@ -218,8 +259,11 @@ static int trace_walk(struct trace_run *r)
                &r->sum,
                "{asked router/s} asked, {passed} may have passed it on, {last} "
                "of them the first[; {?silent}{silent ha/s/ve} no table of that "
-               "time: it may have come through them]\n");
-    return r->sum.passed ? YES : r->sum.silent ? TROUBLE : NO;
+               "time: it may have come through them][; {?forgotten}{forgotten "
+               "ha/s/ve} forgotten that time][; {?absent}{absent do/es/} not "
+               "answer]\n");
+    const bool unsure = r->sum.silent || r->sum.forgotten || r->sum.absent;
+    return r->sum.passed ? YES : unsure ? TROUBLE : NO;
 }
 
 int traffic_trace(const struct traffic_args *args, const struct list *operands)

@@ -7,6 +7,7 @@
 
 #include "apps/traffic/flows_history.h"
 #include "report/fields.h"
+#include "report/words.h"
 
 /* What several verbs are told. */
 struct traffic_args {
@@ -51,12 +52,15 @@ struct traffic_args {
         bool nocase, raw, automaton, per_length, summary;
     } scan;
     struct digest_args {
-        const char *router, *nat;
+        const char *router, *nat, *listen, *ask_key;
+        struct list neighbours; /* NAME=ADDRESS:PORT */
         uint64_t bits, mtu;
+        double keep; /* seconds; 0: as many tables as there is room for */
     } digest;
     struct trace_args {
-        const char *topology, *packet, *from;
+        const char *topology, *packet, *from, *ask, *ask_key;
         double within, time;
+        uint64_t patience;
     } trace;
     struct queue_args {
         const char *tun, *out;
@@ -209,7 +213,7 @@ struct trace_row {
 };
 
 struct trace_summary {
-    uint64_t asked, passed, last, silent;
+    uint64_t asked, passed, last, silent, forgotten, absent;
 };
 
 /* queue: a simulated one, and a capture that went through. */

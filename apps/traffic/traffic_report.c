@@ -276,7 +276,7 @@ const struct field trace_row_fields[] = {
     FIELD(struct trace_row, from, MAYBE,
           "its neighbour that the packet went to; null: where it began"),
     FIELD(struct trace_row, answer, NONE,
-          "no, maybe, changed, or no table of that time"),
+          "no, maybe, changed, no table of that time, forgotten, or no answer"),
     FIELD(struct trace_row, change, OPTIONAL, "nat, tunnel or fragment"),
     FIELD(struct trace_row, last, NONE,
           "the packet passed, and no router behind it says so"),
@@ -290,6 +290,9 @@ const struct field trace_fields[] = {
     FIELD(struct trace_summary, last, NONE, "of them, where it may have begun"),
     FIELD(struct trace_summary, silent, NONE,
           "routers without a table of that time"),
+    FIELD(struct trace_summary, forgotten, NONE,
+          "routers whose table of that time has aged out"),
+    FIELD(struct trace_summary, absent, NONE, "routers that do not answer"),
     { 0 },
 };
 
