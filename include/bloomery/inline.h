@@ -308,10 +308,22 @@ BLY_BOTH static inline bool bly_block_has_hash_8_(const uint64_t *block,
 #endif
 }
 
+/* Where the block of a hash begins, in words. clang would shift the product as
+ * a whole, by an instruction for two registers, which takes AMD's processors as
+ * long as the multiplication: so it gets only the high half. */
+BLY_BOTH static inline uint64_t bly_block_at_(uint64_t hash, uint64_t nblocks)
+{
+    uint64_t number = bly_mulhi(hash, nblocks);
+#if defined(__clang__) && defined(__x86_64__) && !defined(__CUDA_ARCH__)
+    __asm__("" : "+r"(number));
+#endif
+    return number * 8;
+}
+
 /* False only if no key with this hash was ever added. */
 BLY_BOTH static inline bool bly_blocked_has(const bly_blocked *b, uint64_t hash)
 {
-    const uint64_t *const block = b->words + bly_mulhi(hash, b->nblocks) * 8;
+    const uint64_t *const block = b->words + bly_block_at_(hash, b->nblocks);
     return b->k == 8 ? bly_block_has_hash_8_(block, hash)
                      : bly_block_has_lanes_(block, hash, b->k);
 }
@@ -370,7 +382,7 @@ static inline bool bly_block_add_8_(uint64_t *block, uint64_t hash)
 /* Add the key with this hash; true if that changed the filter. */
 static inline bool bly_blocked_add(const bly_blocked_adder *a, uint64_t hash)
 {
-    uint64_t *const block = a->words + bly_mulhi(hash, a->view.nblocks) * 8;
+    uint64_t *const block = a->words + bly_block_at_(hash, a->view.nblocks);
     return a->view.k == 8 ? bly_block_add_8_(block, hash)
                           : bly_block_add_lanes_(block, hash, a->view.k);
 }

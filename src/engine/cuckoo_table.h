@@ -34,6 +34,7 @@
 #include <bloomery.h>
 
 #include "core/bits.h"
+#include "core/unroll.h"
 #include "engine/rows.h"
 
 #define BLY_CUCKOO_MAX_SLOTS 8

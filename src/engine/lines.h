@@ -29,6 +29,7 @@
 
 #include "core/bits.h"
 #include "core/hash.h"
+#include "core/unroll.h"
 #include "engine/rows.h"
 
 #define BLY_LINE_WORDS 8

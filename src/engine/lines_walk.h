@@ -25,7 +25,7 @@
 ROW_INLINE void ROW(fetch)(const bly_lines_ring *r, size_t g, bool near)
 {
     const uint64_t *const line = &r->line[g * BLY_LINES_GROUP % BLY_LINES_RING];
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (unsigned t = 0; t < BLY_LINES_GROUP; t++)
         if (near)
             __builtin_prefetch((const void *)(uintptr_t)line[t], 0, 3);
@@ -57,7 +57,7 @@ ROW_INLINE uint64_t ROW(group)(const bly_lines_ring *r, size_t slot, size_t m,
                                unsigned k, bool add)
 {
     uint64_t hits = 0;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (size_t t = 0; t < m; t++) {
         uint64_t *const line = (uint64_t *)(uintptr_t)r->line[slot + t];
         const uint64_t g2 = k == 16 ? r->g2[slot + t] : 0;
@@ -65,6 +65,9 @@ ROW_INLINE uint64_t ROW(group)(const bly_lines_ring *r, size_t slot, size_t m,
          * one OR, and no shift. */
         hits |= row_probe(line, r->g[slot + t], g2, k, add) & UINT64_C(256)
                                                                   << t;
+        /* Kept in a register: clang would collect the answers in a vector,
+         * which takes a tenth more time. */
+        __asm__("" : "+r"(hits));
     }
     return hits;
 }
@@ -201,7 +204,7 @@ ROW(many)(const bly_lines *a, const bly_lines_keys *in, uint64_t *out, bool add)
 ROW_INLINE bool ROW(single)(uint64_t *words, uint64_t nlines, unsigned k,
                             uint64_t h, bool add)
 {
-    uint64_t *const line = words + bly_scale(h, nlines) * BLY_LINE_WORDS;
+    uint64_t *const line = words + bly_block_at_(h, nlines);
     const uint64_t g = bly_lines_spread(h, BLY_LINES_C1);
     if (k == 8)
         return row_probe(line, g, 0, 8, add) >> 63;

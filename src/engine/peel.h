@@ -41,6 +41,7 @@
 
 #include "core/bits.h"
 #include "core/memory.h"
+#include "core/unroll.h"
 #include "engine/rows.h"
 
 #define BLY_PEEL_MAX_ARITY 4
@@ -96,11 +97,11 @@ bly_peel_slots(const bly_peel *p, unsigned arity, bool fuse, uint64_t g,
     if (fuse) {
         const uint64_t first = bly_fuse_first_(g, p->windows * p->segment);
         slot[0] = base + first;
-#pragma GCC unroll 4
+        BLY_UNROLL(4)
         for (unsigned i = 1; i < arity; i++)
             slot[i] = base + bly_fuse_slot_(first, g, i, p->segment);
     } else {
-#pragma GCC unroll 4 /* else slots go through memory */
+        BLY_UNROLL(4) /* else slots go through memory */
         for (unsigned i = 0; i < arity; i++)
             slot[i] = base + bly_xor_slot_(&g, i, p->segment);
     }

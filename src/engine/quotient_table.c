@@ -218,7 +218,7 @@ BLY_RUNS_INLINE quotient_place quotient_place_in(const bly_runs *t,
     /* Sums of comparisons, since no processor predicts how random remainders
      * compare. % 64 keeps the shift defined where three slots do not fit into
      * the word; nobody uses the result then. */
-#pragma GCC unroll 3
+    BLY_UNROLL(3)
     for (unsigned i = 0; i < 3; i++) {
         const uint64_t other = word >> i * t->r % 64 & t->mask;
         place.below += (unsigned)(i < g->len) & (unsigned)(other < remainder);

@@ -30,6 +30,7 @@
 
 #include <bloomery.h>
 
+#include "core/unroll.h"
 #include "engine/rows.h"
 #include "engine/runs.h"
 

@@ -119,7 +119,7 @@ BLY_EIGHT void cuckoo_fetch_ends(const unsigned char *data, __m512i byte1,
      * useless prefetches, always of the same line, avoid a loop of unknown
      * length. */
     _mm512_store_si512(ends, _mm512_maskz_compress_epi32(split, lines));
-#pragma GCC unroll 4
+    BLY_UNROLL(4)
     for (unsigned j = 0; j < CUCKOO_ENDS; j++)
         __builtin_prefetch(data + ((uint64_t)ends[j] + 1) * 64, 0, 2);
 }
@@ -139,7 +139,7 @@ BLY_EIGHT void cuckoo_enter_eight(const cuckoo_lanes *c,
     _mm512_store_si512(out->shift1, _mm512_and_si512(at1, seven));
     _mm512_store_si512(out->shift2, _mm512_and_si512(at2, seven));
     _mm512_store_si512(out->full, _mm512_mullo_epi64(fp, c->ones));
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (unsigned j = 0; j < 8; j++) {
         __builtin_prefetch(data + out->byte1[j], 0, 2);
         __builtin_prefetch(data + out->byte2[j], 0, 2);

@@ -60,7 +60,7 @@ BLY_EIGHT void peel_slots_eight(const peel_layout *l, __m512i g, __m512i base,
         const __m512i first = bly_eight_scale(g, l->range);
         const __m512i x = _mm512_mullo_epi64(g, c);
         slot[0] = _mm512_add_epi64(base, first);
-#pragma GCC unroll 4
+        BLY_UNROLL(4)
         /* first ^ (x >> 64 - 18 i & mask). The mask ends below the bit that
          * one segment is worth, so i segments can be added afterwards. */
         for (unsigned i = 1; i < arity; i++)
@@ -69,7 +69,7 @@ BLY_EIGHT void peel_slots_eight(const peel_layout *l, __m512i g, __m512i base,
                 _mm512_ternarylogic_epi64(
                     first, _mm512_srli_epi64(x, 64 - 18 * i), l->mask, 0x78));
     } else {
-#pragma GCC unroll 4
+        BLY_UNROLL(4)
         for (unsigned i = 0; i < arity; i++) {
             slot[i] = _mm512_add_epi64(base, bly_eight_scale(g, l->range));
             g = _mm512_mullo_epi64(g, c);
@@ -204,7 +204,7 @@ BLY_EIGHT void prints_enter(const peel_layout *l, __m512i h, size_t at,
     const __m512i print = _mm512_srli_epi64(
         _mm512_mullo_epi64(keys.g, bly_eight_all(BLY_PEEL_PRINT_C)),
         64 - (width ? 8 * width : row->bits));
-#pragma GCC unroll 4
+    BLY_UNROLL(4)
     for (unsigned i = 0; i < arity; i++)
         _mm512_store_si512(
             w->slot[at % PEEL_WAITING][i],
@@ -226,7 +226,7 @@ BLY_EIGHT void prints_enter(const peel_layout *l, __m512i h, size_t at,
 BLY_EIGHT void prints_fetch(const prints_row *row, uint64_t (*slot)[8],
                             unsigned j, unsigned width, unsigned arity)
 {
-#pragma GCC unroll 4
+    BLY_UNROLL(4)
     for (unsigned i = 0; i < arity; i++)
         __builtin_prefetch(width ? row->at[i] + slot[i][j] * width
                                  : row->at[0] + (slot[i][j] >> 3),
@@ -240,7 +240,7 @@ BLY_EIGHT void prints_add_up(const prints_row *row, uint64_t (*slot)[8],
                              unsigned char *sums)
 {
     uint64_t sum = 0;
-#pragma GCC unroll 4
+    BLY_UNROLL(4)
     for (unsigned i = 0; i < arity; i++) {
         const void *const at = row->at[width ? i : 0] +
                                (width ? slot[i][j] * width : slot[i][j] >> 3);
@@ -316,7 +316,7 @@ BLY_EIGHT void prints_has_eights(const bly_peel *p, const unsigned char *data,
                             w.slot[(at + PEEL_WAITING - PEEL_UNFETCHED) %
                                    PEEL_WAITING];
         unsigned char *const sums = w.sums + at % 8 * 8 * (width ? width : 4);
-#pragma GCC unroll 8
+        BLY_UNROLL(8)
         for (unsigned j = 0; j < 8; j++) {
             /* In turns, so that fetches are spread evenly. */
             if (!few)

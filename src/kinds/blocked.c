@@ -265,7 +265,7 @@ BLY_ONE_BODY uint64_t *blocked_line(const bly_filter *f, uint64_t h)
     uint64_t *words = (uint64_t *)(void *)f->data;
     /* Keep it in a register: that saves an addition between hash and line. */
     __asm__("" : "+r"(words));
-    return words + bly_scale(h, f->shape.p[BLOCKED_BLOCKS]) * BLY_LINE_WORDS;
+    return words + bly_block_at_(h, f->shape.p[BLOCKED_BLOCKS]);
 }
 
 #define BLOCKED_EIGHT(row, target)                                       \

@@ -232,7 +232,7 @@ static inline __attribute__((always_inline)) bool classic_share(uint64_t *words,
     for (uint64_t from = 0; from < at.n; from += 64) {
         const uint64_t some = at.n - from < 64 ? at.n - from : 64;
         uint64_t clear = 0;
-#pragma GCC unroll 8
+        BLY_UNROLL(8)
         for (uint64_t j = 0; j < some; j++)
             clear |= (uint64_t)!bly_probe_bit(words, bly_spot(at, from + j), 0)
                      << j;
@@ -253,7 +253,7 @@ static inline __attribute__((always_inline)) uint64_t
 classic_set(uint64_t *words, bly_spots at, uint64_t from, uint64_t to)
 {
     uint64_t missing = 0;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = from; j < to; j++) {
         const uint64_t spot = bly_spot(at, j);
         const uint64_t bit = bly_le64(UINT64_C(1) << (spot & 63));
@@ -266,20 +266,38 @@ classic_set(uint64_t *words, bly_spots at, uint64_t from, uint64_t to)
     return missing;
 }
 
+/* The same for keys in a row, whose positions come from memory: a word that is
+ * shifted down takes fewer instructions than a mask. One key by itself has its
+ * masks in registers, and then this takes more. */
+static inline __attribute__((always_inline)) uint64_t
+classic_set_in_row(uint64_t *words, bly_spots at, uint64_t to)
+{
+    uint64_t all = 1;
+    BLY_UNROLL(4)
+    for (uint64_t j = 0; j < to; j++) {
+        const uint64_t spot = bly_spot(at, j);
+        const uint64_t old = bly_le64(words[spot >> 6]);
+        words[spot >> 6] = bly_le64(old | UINT64_C(1) << (spot & 63));
+        all &= old >> (spot & 63);
+    }
+    return !all;
+}
+
 /* Set all bits of a key; true if that changed one. Most keys are new, and most
  * new keys have one of their first three bits clear. That settles it, so the
  * other bits are set without looking at their old values, in half the
  * instructions. This takes one branch, which at capacity goes the other way for
- * one new key in eight. */
+ * one new key in eight. in_row is a literal. */
 #define CLASSIC_TELLING 3
 
-static inline __attribute__((always_inline)) bool classic_put(uint64_t *words,
-                                                              bly_spots at)
+static inline __attribute__((always_inline)) bool
+classic_put(uint64_t *words, bly_spots at, bool in_row)
 {
     const uint64_t telling = at.n < CLASSIC_TELLING ? at.n : CLASSIC_TELLING;
-    if (!classic_set(words, at, 0, telling))
+    if (!(in_row ? classic_set_in_row(words, at, telling)
+                 : classic_set(words, at, 0, telling)))
         return classic_set(words, at, telling, at.n) != 0;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = telling; j < at.n; j++)
         bly_bit_set(words, bly_spot(at, j));
     return true;
@@ -289,7 +307,7 @@ static inline __attribute__((always_inline)) void
 classic_mark_alone(void *ctx, size_t i, bly_spots at)
 {
     classic_batch *const b = ctx;
-    classic_note(b, i, classic_put(b->words, at));
+    classic_note(b, i, classic_put(b->words, at, true));
 }
 
 static inline __attribute__((always_inline)) void
@@ -347,11 +365,11 @@ BLY_ONE_BODY bool spread_has_seven(const bly_filter *f, uint64_t h)
 BLY_ONE_BODY bly_status spread_add(bly_filter *f, uint64_t h, uint64_t k)
 {
     uint64_t at[BLY_PROBE_MAX_K];
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t i = 0; i < k; i++)
         at[i] = bly_probe_power(&h, f->shape.p[CLASSIC_BITS]);
-    f->nadded +=
-        classic_put((uint64_t *)(void *)f->data, (bly_spots){ at, 1, k });
+    f->nadded += classic_put((uint64_t *)(void *)f->data,
+                             (bly_spots){ at, 1, k }, false);
     return BLY_OK;
 }
 
@@ -402,7 +420,7 @@ BLY_ONE_BODY bly_status classic_add_at(bly_filter *f, bly_probe p, uint64_t k,
 {
     const uint64_t nbits = f->shape.p[CLASSIC_BITS];
     uint64_t at[BLY_PROBE_MAX_K];
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t i = 0; i < k; i++) {
         at[i] = p.x;
         if (even) {
@@ -412,8 +430,8 @@ BLY_ONE_BODY bly_status classic_add_at(bly_filter *f, bly_probe p, uint64_t k,
             (void)bly_probe_next(&p, nbits, i);
         }
     }
-    f->nadded +=
-        classic_put((uint64_t *)(void *)f->data, (bly_spots){ at, 1, k });
+    f->nadded += classic_put((uint64_t *)(void *)f->data,
+                             (bly_spots){ at, 1, k }, false);
     return BLY_OK;
 }
 

@@ -172,7 +172,7 @@ counting_raise(void *ctx, size_t i, bly_spots at)
     const uint64_t by = b->by ? b->by[i] : 1;
     uint64_t stuck = 0;
     bool new_key = false, changed = false;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t spot = bly_spot(at, j);
         const uint32_t c = bly_cell_get(cells, spot, width);
@@ -202,7 +202,7 @@ counting_raise_one(void *ctx, size_t i, bly_spots at)
     }
     unsigned char *const cells = b->f->data;
     unsigned most = 0, stuck = 0, clear = 0;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t spot = bly_spot(at, j);
         const unsigned shift = (unsigned)(spot & 1) * 4;
@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) uint32_t
 counting_least(const counting_batch *b, bly_spots at)
 {
     uint32_t least = UINT32_MAX;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         least = c < least ? c : least;
@@ -371,15 +371,15 @@ BLY_ONE_BODY bly_status counting_add_body(bly_filter *f, uint64_t h, uint64_t k)
 BLY_ONE_BODY bool counting_lower_four(unsigned char *cells, bly_spots at)
 {
     unsigned clear = 0;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t spot = bly_spot(at, j);
         clear |= (cells[spot >> 1] >> (spot & 1) * 4 & 15) == 0;
     }
     if (clear)
         return false;
-        /* Two counters may share a byte, which is therefore read again. */
-#pragma GCC unroll 8
+    /* Two counters may share a byte, which is therefore read again. */
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t spot = bly_spot(at, j);
         const unsigned shift = (unsigned)(spot & 1) * 4;

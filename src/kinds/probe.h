@@ -35,6 +35,7 @@
 #include "core/cells.h"
 #include "core/maths.h"
 #include "core/position.h"
+#include "core/unroll.h"
 #include "engine/steps.h"
 #include "kinds/filter.h"
 
@@ -158,7 +159,7 @@ static inline bly_spots bly_probe_different(uint64_t h, bly_modulus range,
     const uint64_t y = p.y;
     uint64_t dy = 0, less;
     bool near = false;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t i = 0; i < k; i++) {
         at[i] = bly_probe_next(&p, range.n, i);
         near |= i && dy - 1 >= far;
@@ -213,7 +214,7 @@ static inline __attribute__((always_inline)) void
 bly_probe_fetch_all(const unsigned char *cells, unsigned width, uint64_t k,
                     const uint64_t *at, size_t stride)
 {
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t i = 0; i < k; i++, at += stride)
         __builtin_prefetch(cells + bly_cell_byte(*at, width), 0, 2);
 }
@@ -255,10 +256,14 @@ bly_probe_each_k(const unsigned char *cells, unsigned width, bly_steps how,
                 ahead(ctx, from + nnow + j, (bly_spots){ next + j, per, k });
             const bly_spots spots = { now + j, per, k };
             uint64_t own[BLY_PROBE_MAX_K];
-            if (different && __builtin_expect(near[0] >> j & 1, 0))
+            if (different && __builtin_expect(near[0] >> j & 1, 0)) {
                 visit(ctx, from + j, bly_probe_dedupe(spots, own));
-            else
+                /* Without this, clang makes one call of the two, and k is no
+                 * longer a literal in it. */
+                __asm__("");
+            } else {
                 visit(ctx, from + j, spots);
+            }
         }
         uint64_t *const swap = now;
         now = next;
@@ -427,7 +432,7 @@ bly_probe_fetch_rest(const bly_probe_query *q, const bly_probe_piece *piece,
                      size_t j, uint64_t first)
 {
     const uint64_t *at = piece->at + piece->key[j];
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t i = 1; i < q->k; i++)
         if (i >= first)
             bly_probe_fetch(q, at[i * piece->stride]);
@@ -449,7 +454,7 @@ bly_probe_rest(const bly_probe_query *q, const bly_probe_piece *piece,
         bool in = true;
         if (j + BLY_PROBE_AHEAD < n)
             bly_probe_fetch_rest(q, piece, j + BLY_PROBE_AHEAD, first);
-#pragma GCC unroll 8
+        BLY_UNROLL(8)
         for (uint64_t i = 1; i < q->k; i++)
             if (i >= first) {
                 in &= q->test(q->ctx, at[i * stride], tag);
@@ -478,6 +483,7 @@ bly_probe_pass(const bly_probe_query *q, bly_probe_way *w, uint64_t from,
                uint64_t to)
 {
     bool in = true;
+    /* Not BLY_UNROLL: what clang makes of that branches on each cell. */
 #pragma GCC unroll 8
     for (uint64_t i = from; i < to; i++) {
         const uint64_t at =
@@ -521,7 +527,7 @@ bly_probe_look_at(void *ctx, size_t i, bly_spots at)
     const bly_probe_query *const q = l->q;
     uint64_t tag = q->tagged ? bly_probe_tag(l->h[i]) : 0;
     bool in = true;
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         in &= q->test(q->ctx, bly_spot(at, j), tag);
         if (q->tagged)

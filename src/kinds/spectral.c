@@ -236,7 +236,7 @@ static inline __attribute__((always_inline)) spectral_span
 spectral_cells_span(const unsigned char *cells, unsigned width, bly_spots at)
 {
     spectral_span s = { UINT32_MAX, 0, 0 };
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++)
         s = spectral_widen(s, bly_cell_get(cells, bly_spot(at, j), width));
     return s;
@@ -272,7 +272,7 @@ spectral_span_of(const spectral_parts *p, const spectral_array *a,
 static inline __attribute__((always_inline)) void
 spectral_shift(unsigned char *cells, unsigned width, bly_spots at, uint32_t by)
 {
-#pragma GCC unroll 8
+    BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
         const uint64_t spot = bly_spot(at, j);
         if (width == 4)
