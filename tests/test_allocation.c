@@ -16,7 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/spread.h"
 #include "format/record.h"
+#include "kinds/filter.h"
 
 #define NKEYS 3000
 
@@ -387,7 +389,8 @@ static bly_status op_build(scene *s)
     return st;
 }
 
-/* With the capacity given, and without it, when keys are kept in chunks. */
+/* With the capacity given, and without it, when keys are kept in chunks; and by
+ * ranges, as large filters are filled. */
 LAW(builder_without_memory)
 {
     /* Copies for threads are made where there is memory for them. */
@@ -402,12 +405,18 @@ LAW(builder_without_memory)
     }
     s.hashes = h;
     s.values = values;
-    for (int sized = 0; sized < 2; sized++) {
+    for (int sized = 0; sized < 3; sized++) {
+        if (sized == 2 && !bly_kind_by_name(kind->name)->sites)
+            continue;
+        bly_spread_least = sized == 2 ? 0 : BLY_SPREAD_LEAST;
+        bly_spread_room = sized == 2 ? 1 << 16 : BLY_SPREAD_ROOM;
         s.spec = law_spec(row, sized ? s.nhashes : 0);
         const long turns = fail_in_turn(&s, false, op_build);
         /* The chunks alone are four, where keys are kept. */
         assert_true(turns > (sized && kind->can & BLY_CAN(ADD) ? 2 : 4));
     }
+    bly_spread_least = BLY_SPREAD_LEAST;
+    bly_spread_room = BLY_SPREAD_ROOM;
     free(h);
     free(values);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/spread.h"
 #include "format/record.h"
 #include "kinds/filter.h"
 
@@ -311,6 +312,53 @@ LAW(builder_in_threads_equals_one)
         free(h);
     }
     free(values);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* By ranges of the filter, as only large ones are filled: with keys of
+ * any order, and room that is seldom full, often, and at every eighth key. */
+LAW(builder_by_ranges_equals_one)
+{
+    const size_t n = scaled(100000), rooms[] = { 1 << 20, 1 << 15, 0 };
+    if (!bly_kind_by_name(kind->name)->sites)
+        skip_for("the memory of this kind has no ranges");
+    for (int order = 0; order < 3; order++)
+        for (int form = 0; form < 3; form++) {
+            bly_spec spec = law_spec(row, form ? n : 0);
+            spec.shared = form == 2;
+            uint64_t *h = hashes_for(&spec, 0, n);
+            bly_filter *one = NULL;
+            if (order == 1)
+                qsort(h, n, sizeof *h, ascending);
+            for (size_t i = 0; order == 2 && i < n; i++)
+                h[i] = h[0];
+            for (size_t i = 0; i < 1 + COUNT_OF(rooms); i++) {
+                bly_builder *b;
+                bly_filter *f;
+                bly_spread_least = i ? 0 : BLY_SPREAD_LEAST;
+                bly_spread_room = i ? rooms[i - 1] : BLY_SPREAD_ROOM;
+                assert_ok(bly_builder_new(&spec, &b));
+                if (i % 2)
+                    add_in_threads(NULL, b, h, NULL, n);
+                else
+                    assert_ok(bly_builder_add(b, h, NULL, n));
+                assert_ok(bly_builder_finish(b, THREADS, &f));
+                bly_builder_free(b);
+                one = one ? one : f;
+                assert_true(bly_equal(one, f));
+                if (f != one)
+                    bly_free(f);
+            }
+            bly_free(one);
+            free(h);
+        }
+    bly_spread_least = BLY_SPREAD_LEAST;
+    bly_spread_room = BLY_SPREAD_ROOM;
 }
 
 /* Builders of a known capacity give what adding gives. */

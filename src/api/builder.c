@@ -3,9 +3,10 @@
  *
  * There are two ways. If the capacity is known and the kind can add, the filter
  * exists from the start and keys go straight into it, or into private copies of
- * it, one per thread (copies.h). Otherwise hashes are kept (kept.h) while a
- * HyperLogLog counts the distinct ones. In the end the filter is planned for
- * that number and filled from what was kept.
+ * it, one per thread (copies.h), or, if it is large, range by range (spread.h).
+ * Otherwise hashes are kept (kept.h) while a HyperLogLog counts the distinct
+ * ones. In the end the filter is planned for that number and filled from what
+ * was kept.
  *
  * Threads that call at once get out of each other's way. To keep hashes, a
  * thread takes a place for them and a set of registers that no other thread
@@ -32,6 +33,8 @@
 #include "api/kept.h"
 #include "api/keying.h"
 #include "api/plan.h"
+#include "api/spread.h"
+#include "core/bits.h"
 #include "core/sort.h"
 #include "core/sized.h"
 #include "core/status.h"
@@ -64,6 +67,7 @@ struct bly_builder {
     bool estimated;     /* the number of keys that the filter was made for */
     bly_filter *filter; /* where sized, and of it: */
     bly_copies copies;
+    bly_spread *spread;   /* NULL: copies serve better */
     pthread_mutex_t lock; /* of all below */
     bly_kept kept;
     uint64_t max_value;  /* of the values kept, 1 at least; 0: no values */
@@ -83,12 +87,15 @@ static bool sizes_itself(const bly_planned *planned)
     return (planned->kind->traits & BLY_SELF_SIZED) && !bly_plan_end(&trial);
 }
 
-/* Copies may be made, up to a limit. A filter made of copies becomes shared
- * only when it is done: until then each copy has one writer. */
+/* Copies may be made, up to a limit, and a larger filter may be filled by
+ * ranges. Such filters become shared only when they are done: until then each
+ * copy, or range, has one writer. */
 static void builder_split(bly_builder *b)
 {
     bly_copies_open(&b->copies, b->filter, b->planned.set.max_bytes != 0);
-    if (b->copies.most > 1)
+    if (!b->planned.set.max_bytes)
+        b->spread = bly_spread_open(b->filter);
+    if (b->copies.most > 1 || b->spread)
         bly_filter_share(b->filter, false);
 }
 
@@ -272,6 +279,8 @@ static bly_status builder_add_sized(bly_builder *b, const uint64_t *hashes,
         return bly_add_hashes(b->filter, hashes, n, NULL, NULL);
     if (!n) /* and hashes may be NULL */
         return BLY_OK;
+    if (b->spread)
+        return bly_spread_add(b->spread, hashes, n);
     bly_filter *const own = bly_copies_take(&b->copies);
     size_t done = 0;
     bly_status st;
@@ -318,7 +327,8 @@ typedef struct fill_job {
     bly_builder *builder;
     const bly_chunk *next; /* to be taken; under the builder's lock */
     bly_filter *filter;
-    bly_copies *copies; /* each thread has one; NULL: they share filter */
+    bly_copies *copies; /* each thread has one; NULL: they share filter, or: */
+    bly_spread *spread;
     unsigned nparts;    /* 0: chunks are dealt out; else keys, by part */
     unsigned next_part; /* to be taken; under the builder's lock */
     bly_status status;  /* the first failure; under the builder's lock */
@@ -333,6 +343,26 @@ static void fill_failed(fill_job *job, bly_status st)
         snprintf(job->error, sizeof job->error, "%s", bly_error());
     }
     pthread_mutex_unlock(&job->builder->lock);
+}
+
+/* Copy to out those of n hashes that belong to `part`, a range of sites
+ * (kind.h), and return their number. */
+static size_t pick(const bly_filter *f, unsigned part, unsigned nparts,
+                   const uint64_t *h, size_t n, uint64_t *out)
+{
+    const uint64_t nsites = f->kind->sites(&f->shape);
+    const uint64_t from = nsites * part / nparts;
+    const uint64_t count = nsites * (part + 1) / nparts - from;
+    size_t picked = 0;
+    for (size_t i = 0; i < n; i++) {
+        /* Always written, and kept only if it is counted: a branch on whether
+         * the key belongs to this part could not be predicted. The difference
+         * wraps round for sites before the part, so one comparison checks both
+         * ends. */
+        out[picked] = h[i];
+        picked += bly_scale(h[i], nsites) - from < count;
+    }
+    return picked;
 }
 
 /* Take a part, and add its keys from all chunks. To read all chunks costs a
@@ -357,8 +387,7 @@ static void *fill_part(void *arg)
             const size_t n = c->n - at < PIECE ? c->n - at : PIECE;
             size_t done;
             st = f->kind->add(
-                f, piece,
-                f->kind->pick(f, mine, job->nparts, c->hashes + at, n, piece),
+                f, piece, pick(f, mine, job->nparts, c->hashes + at, n, piece),
                 NULL, &done);
         }
     if (st)
@@ -383,8 +412,10 @@ static void *fill_worker(void *arg)
         if (!c)
             break;
         size_t done;
-        const bly_status st = (f->shared ? f->kind->add_shared : f->kind->add)(
-            f, c->hashes, c->n, NULL, &done);
+        const bly_status st =
+            job->spread ? bly_spread_add(job->spread, c->hashes, c->n)
+                        : (f->shared ? f->kind->add_shared : f->kind->add)(
+                              f, c->hashes, c->n, NULL, &done);
         if (st)
             fill_failed(job, st);
     }
@@ -423,17 +454,25 @@ static bly_status fill_run(fill_job *job, void *(*worker)(void *),
 }
 
 /* Add the chunks to f, with several threads if it is shared: each has a copy or
- * a part, or they really share it. f may no longer be shared afterwards. */
+ * a part, they add by ranges, or they really share it. f may no longer be
+ * shared afterwards. */
 static bly_status builder_fill(bly_builder *b, unsigned nthreads, bly_filter *f)
 {
     fill_job job = { .builder = b, .next = b->kept.first, .filter = f };
     const unsigned nworkers = f->shared ? thread_count(nthreads) : 1;
     bly_copies copies;
     bly_status st;
+    job.spread = b->kept.max_bytes ? NULL : bly_spread_open(f);
+    if (job.spread) {
+        bly_filter_share(f, false);
+        st = fill_run(&job, fill_worker, nworkers);
+        const bly_status end = bly_spread_end(job.spread, nworkers);
+        return st ? st : end;
+    }
     if (nworkers == 1)
         return fill_run(&job, fill_worker, 1);
     bly_copies_open(&copies, f, b->kept.max_bytes != 0);
-    if (f->kind->pick && nworkers > copies.most && nworkers <= MAX_PARTS) {
+    if (f->kind->sites && nworkers > copies.most && nworkers <= MAX_PARTS) {
         bly_filter_share(f, false);
         job.nparts = nworkers;
         st = fill_run(&job, fill_part, nworkers);
@@ -741,6 +780,10 @@ bly_status bly_builder_finish(bly_builder *b, unsigned nthreads,
     }
     if (b->sized) {
         bly_stats stats = { 0 };
+        const bly_status st = bly_spread_end(b->spread, thread_count(nthreads));
+        b->spread = NULL;
+        if (st)
+            return st;
         bly_copies_merge(&b->copies, thread_count(nthreads));
         bly_copies_close(&b->copies);
         *out = b->filter;
@@ -779,6 +822,7 @@ void bly_builder_free(bly_builder *b)
     if (b->groups.nbytes)
         bly_block_free(&b->mem, &b->groups.table);
     bly_free(b->made);
+    bly_spread_close(b->spread);
     if (b->filter)
         bly_copies_close(&b->copies);
     bly_free(b->filter);

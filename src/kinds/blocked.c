@@ -219,23 +219,9 @@ static void blocked_fetch(const bly_filter *f, const uint64_t *h, size_t n)
         __builtin_prefetch(blocks + bly_scale(h[i], nblocks) * BLY_LINE, 0, 2);
 }
 
-/* A part is a range of blocks. */
-static size_t blocked_pick(const bly_filter *f, unsigned part, unsigned nparts,
-                           const uint64_t *h, size_t n, uint64_t *out)
+static uint64_t blocked_sites(const bly_shape *s)
 {
-    const uint64_t nblocks = f->shape.p[BLOCKED_BLOCKS];
-    const uint64_t from = nblocks * part / nparts;
-    const uint64_t count = nblocks * (part + 1) / nparts - from;
-    size_t picked = 0;
-    for (size_t i = 0; i < n; i++) {
-        /* Always written, and kept only if it is counted: a branch on whether
-         * the key belongs to this part could not be predicted. The difference
-         * wraps round for blocks before the part, so one comparison checks both
-         * ends. */
-        out[picked] = h[i];
-        picked += bly_scale(h[i], nblocks) - from < count;
-    }
-    return picked;
+    return s->p[BLOCKED_BLOCKS];
 }
 
 static bly_status blocked_add(bly_filter *f, const uint64_t *h, size_t n,
@@ -451,7 +437,7 @@ const bly_kind bly_kind_blocked = {
     .reach = BLY_SYSTEM(blocked_reach),
     .bitset = blocked_bitset,
     .stat = blocked_stat,
-    .pick = BLY_SYSTEM(blocked_pick),
+    .sites = BLY_SYSTEM(blocked_sites),
     .one = blocked_one,
     .add = blocked_add,
     .add_shared = BLY_AMPLE(blocked_add),

@@ -344,12 +344,11 @@ typedef struct bly_kind {
      * NULL, or is NULL, where keys can be removed. */
     const char *(*keeps)(const bly_shape *s);
 
-    /* Copy to out those of n keys that belong to `part`, which counts from 0 to
-     * nparts - 1, and return their number. Keys of different parts touch
-     * different memory in add(), so one thread per part needs no atomic
-     * operations. NULL: keys cannot be separated. */
-    size_t (*pick)(const bly_filter *f, unsigned part, unsigned nparts,
-                   const uint64_t *h, size_t n, uint64_t *out);
+    /* The number n of sites into which the memory is divided: a key with hash h
+     * touches only site h * n / 2^64 in add(). So threads whose keys have
+     * different sites need no atomic operations. NULL: keys cannot be
+     * separated. */
+    uint64_t (*sites)(const bly_shape *s);
 
     /* add() or add_shared(), and has(), for integers, which bly_int_hash() or
      * bly_int_folded() hashes with the filter's seed. For kinds so fast that a
