@@ -272,15 +272,16 @@ classic_set(uint64_t *words, bly_spots at, uint64_t from, uint64_t to)
 static inline __attribute__((always_inline)) uint64_t
 classic_set_in_row(uint64_t *words, bly_spots at, uint64_t to)
 {
-    uint64_t all = 1;
+    uint64_t all = UINT64_MAX;
     BLY_UNROLL(4)
     for (uint64_t j = 0; j < to; j++) {
         const uint64_t spot = bly_spot(at, j);
         const uint64_t old = bly_le64(words[spot >> 6]);
         words[spot >> 6] = bly_le64(old | UINT64_C(1) << (spot & 63));
         all &= old >> (spot & 63);
+        __asm__("" : "+r"(all)); /* as above */
     }
-    return !all;
+    return !(all & 1);
 }
 
 /* Set all bits of a key; true if that changed one. Most keys are new, and most
