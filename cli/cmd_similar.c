@@ -24,6 +24,10 @@ static const struct opt similar_options[] = {
       "components of a sketch, at most 512; 128 if not given" },
     { "family", 0, OPT_TEXT, &similar_args.family, "fss|oph|linear|linear61",
       "how sketches are made: fss (the default), oph, linear, linear61" },
+    { "measure", 0, OPT_LIST, &similar_args.measures,
+      "jaccard|cosine|angle|hamming",
+      "show this measure of the sets, and what the hashing that keeps it says; "
+      "may be repeated, for several side by side" },
     { "fpr", 'p', OPT_RATE, &similar_args.fpr, "P",
       "rate of the Bloom filters; 1% if not given" },
     { "max-text", 0, OPT_POSITIVE, &similar_args.max_text, "SIZE",
@@ -43,6 +47,9 @@ static const struct example similar_examples[] = {
       "how much of one is in the other?" },
     { "bloomery similar --unit char *.txt", "every pair, by characters" },
     { "bloomery similar old.html new.html", "what readers of pages see" },
+    { "bloomery similar --measure angle --measure hamming draft1.txt "
+      "draft2.txt",
+      "the angle in degrees, and how many shingles only one of them has" },
     { "bloomery similar -o draft1.bly draft1.txt",
       "keep the sketch, of 1.4 KB, instead of the text" },
     { "bloomery similar draft1.bly draft2.txt",

@@ -1,4 +1,5 @@
 """similar, basket and plan --near: likeness of texts and of items."""
+import math
 import gzip
 import random
 import xml.etree.ElementTree as xml
@@ -268,3 +269,32 @@ def test_texts_without_end(ok, trouble):
     trouble("similar", "--max-text", "1MiB", "bomb.gz", "bomb.gz", says=["more than 1.0 MiB", "--max-text"])
     ok("similar", "--max-text", "5000000", "bomb.gz", "bomb.gz")
     trouble("similar", "--max-text", "4999999", "bomb.gz", "bomb.gz", says="--max-text")
+
+
+def test_measures_side_by_side(ok, trouble, tmp_path):
+    """As vectors of zeros and ones: exactly, and by the hashing that keeps each."""
+    rng = random.Random(7)
+    words = {name: sorted({f"{rng.choice('abcdefgh')}{rng.randrange(300)}" for _ in range(n)})
+             for name, n in (("a", 900), ("b", 1500))}
+    for name, some in words.items():
+        (tmp_path / name).write_text(" ".join(some))
+    a, b = (set(w) for w in words.values())
+    every = [x for m in ("hamming", "angle", "jaccard", "cosine") for x in ("--measure", m)]
+    told = ok("similar", "--size", 1, "--json", *every, "a", "b").json["pairs"][0]
+    cosine = len(a & b) / math.sqrt(len(a) * len(b))
+    assert told["hamming"] == len(a ^ b) and abs(told["cosine"] - cosine) < 1e-12
+    assert abs(told["angle"] - math.degrees(math.acos(cosine))) < 1e-9
+    for exact, estimate in (("cosine", "cosine_sides"), ("angle", "angle_sides"), ("hamming", "hamming_filter")):
+        assert abs(told[exact] - told[estimate]) < 4 * told[estimate + "_sd"], exact
+    text = ok("similar", "--size", 1, *every, "a", "b").lines
+    assert text[0].split()[2::3] == ["hamming", "angle", "jaccard", "cosine"]
+    assert len(text) == 2 and f" {len(a ^ b)} " in text[1]
+    assert "hamming" not in ok("similar", "--size", 1, "--json", "a", "b").json["pairs"][0]
+    same = ok("similar", "--json", "--measure", "angle", "a", "a").json["pairs"][0]
+    assert same["angle"] == same["angle_sides"] == 0
+    ok("similar", "-o", "b.bly", "b")
+    saved = ok("similar", "--measure", "jaccard", "--measure", "cosine", "a", "b.bly").lines[1]
+    assert saved.count("?") >= 3
+    (tmp_path / "none").write_text("--")
+    assert "?" in ok("similar", "--measure", "angle", "a", "none").out
+    trouble("similar", "--measure", "euclid", "a", "b", says=["euclid", "jaccard"])

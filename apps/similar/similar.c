@@ -17,6 +17,14 @@
 #include "report/say.h"
 #include "report/show.h"
 
+/* What --measure names. */
+enum { BY_JACCARD, BY_COSINE, BY_ANGLE, BY_HAMMING, MEASURES };
+static const char *const measure_names[MEASURES] = { "jaccard", "cosine",
+                                                     "angle", "hamming" };
+
+#define SIDES \
+    1024 /* planes: the deviation of an angle is 2.8 degrees at most */
+
 struct similar_text {
     const char *file;
     uint64_t *set; /* distinct shingles, sorted; NULL: not known */
@@ -25,6 +33,12 @@ struct similar_text {
     const uint64_t *words, *shingles; /* nwords and n, if they are known */
     bly_sketch *sketch;
     bly_filter *filter;
+    uint64_t *sides; /* of planes; NULL: not wanted, or not known */
+};
+
+/* One measure of two texts, exactly and by what is kept of them. */
+struct similar_measure {
+    double exact, estimate, sd;
 };
 
 struct similar_pair {
@@ -37,6 +51,8 @@ struct similar_pair {
     bly_likeness filter;
     double filter_sd; /* of a filter's J, which is in_both / in_either */
     bool equal;       /* the same words in the same order */
+    bool measured;    /* these are wanted: */
+    struct similar_measure by[MEASURES];
 };
 
 /* ---------------------------------------------------------------- texts */
@@ -109,6 +125,60 @@ static int similar_filters(double fpr, struct similar_text *t, size_t n)
     return YES;
 }
 
+/* On which sides of planes each set lies. */
+static int similar_sides(struct similar_text *t, size_t n)
+{
+    bly_planes *planes;
+    int status = YES;
+    if (bly_planes_new(&(bly_planes_spec){ .nbits = SIDES }, &planes))
+        return fail_library();
+    for (size_t i = 0; i < n && status == YES; i++) {
+        const bly_sparse set = { .places = t[i].set, .n = (size_t)t[i].n };
+        if (!t[i].n)
+            continue;
+        t[i].sides = calloc(SIDES / 64, sizeof *t[i].sides);
+        if (!t[i].sides)
+            status = fail("out of memory");
+        else if (bly_planes_sides_sparse(planes, &set, t[i].sides))
+            status = fail_library();
+    }
+    bly_planes_free(planes);
+    return status;
+}
+
+/* The measures of sets as vectors of zeros and ones. Of texts without shingles
+ * there is only the number of places in which they differ. */
+static void similar_measures(const struct similar_text *a,
+                             const struct similar_text *b,
+                             struct similar_pair *p)
+{
+    const double degrees = 180 / 3.14159265358979323846;
+    const double na = (double)a->n, nb = (double)b->n;
+    struct similar_measure *const by = p->by;
+    for (unsigned i = 0; i < MEASURES; i++)
+        by[i] = (struct similar_measure){ NAN, NAN, NAN };
+    by[BY_JACCARD] =
+        (struct similar_measure){ p->exact.jaccard, p->sketch.jaccard,
+                                  p->sketch.sd };
+    if (!a->set || !b->set || !p->measured)
+        return;
+    const double both = (double)p->exact.in_both;
+    by[BY_HAMMING] =
+        (struct similar_measure){ na + nb - 2 * both,
+                                  fmax(0, na + nb - 2 * p->filter.in_both),
+                                  2 * p->filter.in_both_sd };
+    if (!a->sides || !b->sides)
+        return;
+    const bly_angle told =
+        bly_angle_of(bly_sides_differ(a->sides, b->sides, SIDES), SIDES);
+    const double cosine = fmin(1, both / sqrt(na * nb));
+    by[BY_COSINE] =
+        (struct similar_measure){ cosine, told.cosine, told.cosine_sd };
+    by[BY_ANGLE] =
+        (struct similar_measure){ acos(cosine) * degrees, told.angle * degrees,
+                                  told.sd * degrees };
+}
+
 static int similar_compare(const struct similar_text *t, struct similar_pair *p)
 {
     const struct similar_text *const a = &t[p->a], *const b = &t[p->b];
@@ -121,6 +191,7 @@ static int similar_compare(const struct similar_text *t, struct similar_pair *p)
     p->filter = (bly_likeness){ .jaccard = NAN,
                                 .shared_cells = NAN,
                                 .chance_cells = NAN };
+    similar_measures(a, b, p);
     if (!a->set || !b->set)
         return YES;
     p->exact = bly_overlap_of(a->set, (size_t)a->n, b->set, (size_t)b->n);
@@ -132,6 +203,7 @@ static int similar_compare(const struct similar_text *t, struct similar_pair *p)
         return fail_library();
     const bly_likeness *const l = &p->filter;
     p->filter_sd = l->in_either > 0 ? l->in_both_sd / l->in_either : NAN;
+    similar_measures(a, b, p);
     return YES;
 }
 
@@ -169,6 +241,25 @@ static const struct field pair_fields[] = {
           "the same for texts that share nothing"),
     FIELD(struct similar_pair, equal, NONE,
           "whether they have the same words in the same order"),
+    NAMED(struct similar_pair, "cosine", by[BY_COSINE].exact, OPTIONAL,
+          "both / sqrt(a's shingles times b's), with --measure cosine or "
+          "angle"),
+    NAMED(struct similar_pair, "cosine_sides", by[BY_COSINE].estimate, OPTIONAL,
+          "the same by sides of random planes"),
+    NAMED(struct similar_pair, "cosine_sides_sd", by[BY_COSINE].sd, OPTIONAL,
+          "standard deviation of that"),
+    NAMED(struct similar_pair, "angle", by[BY_ANGLE].exact, OPTIONAL,
+          "the angle of that cosine, in degrees"),
+    NAMED(struct similar_pair, "angle_sides", by[BY_ANGLE].estimate, OPTIONAL,
+          "the same by sides of random planes"),
+    NAMED(struct similar_pair, "angle_sides_sd", by[BY_ANGLE].sd, OPTIONAL,
+          "standard deviation of that"),
+    NAMED(struct similar_pair, "hamming", by[BY_HAMMING].exact, OPTIONAL,
+          "shingles in one of both only"),
+    NAMED(struct similar_pair, "hamming_filter", by[BY_HAMMING].estimate,
+          OPTIONAL, "the same by the filters"),
+    NAMED(struct similar_pair, "hamming_filter_sd", by[BY_HAMMING].sd, OPTIONAL,
+          "standard deviation of that"),
     { 0 },
 };
 
@@ -229,6 +320,63 @@ static void similar_print(const struct similar_report *r)
     }
 }
 
+static void print_measure(const struct similar_measure *m)
+{
+    if (isnan(m->exact))
+        printf("  %10s", "?");
+    else
+        printf("  %10.4g", m->exact);
+    if (isnan(m->estimate))
+        printf("  %18s", "?         ");
+    else
+        printf("  %8.4g +- %-6.2g", m->estimate, m->sd);
+}
+
+/* Every two texts by the measures that are wanted, side by side. */
+static void measures_print(const struct similar_report *r,
+                           const struct list *names)
+{
+    static const char *const units[MEASURES] = { "by sketch", "by sides",
+                                                 "by sides", "by filter" };
+    int wide = 1;
+    for (size_t i = 0; i < r->n; i++) {
+        const int len = (int)strlen(show_name(r->texts[i].file));
+        wide = len > wide ? len : wide;
+    }
+    printf("%-*s  %-*s", wide, "a", wide, "b");
+    for (size_t k = 0; k < names->n; k++)
+        for (unsigned m = 0; m < MEASURES; m++)
+            if (!strcmp(names->at[k], measure_names[m]))
+                printf("  %10s  %18s", measure_names[m], units[m]);
+    putchar('\n');
+    for (size_t i = 0; i < r->npairs; i++) {
+        printf("%-*s  ", wide, show_name(r->pairs[i].file_a));
+        printf("%-*s", wide, show_name(r->pairs[i].file_b));
+        for (size_t k = 0; k < names->n; k++)
+            for (unsigned m = 0; m < MEASURES; m++)
+                if (!strcmp(names->at[k], measure_names[m]))
+                    print_measure(&r->pairs[i].by[m]);
+        putchar('\n');
+    }
+}
+
+/* Are they measures, and is one of them an angle? */
+static bool measures_read(const struct list *names, bool *angles)
+{
+    *angles = false;
+    for (size_t k = 0; k < names->n; k++) {
+        unsigned m = 0;
+        while (m < MEASURES && strcmp(names->at[k], measure_names[m]) != 0)
+            m++;
+        if (m == MEASURES)
+            return refuse("--measure %s: expected jaccard, cosine, angle or "
+                          "hamming",
+                          names->at[k]);
+        *angles = *angles || m == BY_COSINE || m == BY_ANGLE;
+    }
+    return true;
+}
+
 static int similar_all(const char *const *names, size_t n,
                        const bly_sketch_spec *spec,
                        const struct similar_args *args, struct similar_text *t,
@@ -249,11 +397,15 @@ static int similar_all(const char *const *names, size_t n,
     bly_shingler_free(cut);
     if (status == YES)
         status = similar_filters(args->fpr, t, n);
+    bool angles;
+    if (status == YES && measures_read(&args->measures, &angles) && angles)
+        status = similar_sides(t, n);
     struct similar_pair *p = pairs;
     for (size_t i = 0; i < n && status == YES; i++)
         for (size_t j = i + 1; j < n && status == YES; j++, p++) {
             p->a = i;
             p->b = j;
+            p->measured = args->measures.n > 0;
             status = similar_compare(t, p);
         }
     return status;
@@ -320,7 +472,9 @@ int similar(const struct similar_args *args, const struct list *texts)
     if (args->output && (!output_works(args->output, args->json) ||
                          !output_spares(args->output, texts->at, n)))
         return TROUBLE;
-    if (!similar_spec(args, texts, &spec))
+    bool angles;
+    if (!measures_read(&args->measures, &angles) ||
+        !similar_spec(args, texts, &spec))
         return TROUBLE;
     FILE *const to = args->output ? report_to(args->output) : stdout;
     struct similar_text *const t = calloc(n, sizeof *t);
@@ -343,6 +497,8 @@ int similar(const struct similar_args *args, const struct list *texts)
                                           of->shingling.size == 1 };
         if (args->json)
             report(stdout, true, similar_fields, &r, NULL);
+        else if (args->measures.n)
+            measures_print(&r, &args->measures);
         else
             similar_print(&r);
     }
@@ -350,6 +506,7 @@ int similar(const struct similar_args *args, const struct list *texts)
         free(t[i].set);
         bly_sketch_free(t[i].sketch);
         bly_free(t[i].filter);
+        free(t[i].sides);
     }
     free(t);
     free(pairs);

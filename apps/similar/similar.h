@@ -17,6 +17,7 @@ struct similar_args {
     uint64_t max_text;   /* bytes of a text; 0: the default */
     const char *output;  /* where to save the sketch of all texts; NULL: not */
     struct html_wish pages;
+    struct list measures; /* to show side by side; none: Jaccard alone */
     bool json;
 };
 
