@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pathlib
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -80,6 +81,44 @@ def corpus(folder, mb):
     return total
 
 
+def in_vain(folder, files):
+    """Files that are opened in vain: for what is random, as few as planned; for prose that is there, whose four bytes in a row
+    are everywhere, many."""
+    rng = random.Random(3)
+    prose = [f for f in files if f.startswith("text")]
+    pool = [subprocess.run(["zstd", "-dcq", folder / "c" / rng.choice(prose)], capture_output=True).stdout for _ in range(20)]
+
+    def piece(n):
+        while True:
+            text = rng.choice(pool)
+            at = rng.randrange(len(text) - n)
+            found = text[at:at + n]
+            if re.fullmatch(rb"[a-z]+( [a-z]+)*", found):
+                return found.decode()
+
+    def letters(n):
+        return "".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(n))
+
+    print(f"\nfiles opened in vain, of {len(files)}, {len(prose)} of which are prose; 20 questions each\n\n"
+          "| question | most | median | in all, one of |\n| --- | --- | --- | --- |")
+    for what, options, make in (
+            ("8 random letters", ["-F"], lambda: letters(8)), ("12 random letters", ["-F"], lambda: letters(12)),
+            ("a word of 9 random letters, -w", ["-w"], lambda: letters(9)),
+            ("an id of 128 random bits", ["-F"], lambda: f"{rng.getrandbits(128):032x}"),
+            ("the same, -w", ["-w"], lambda: f"{rng.getrandbits(128):032x}"),
+            ("8 bytes of prose", ["-F"], lambda: piece(8)), ("12 bytes of prose", ["-F"], lambda: piece(12)),
+            ("24 bytes of prose", ["-F"], lambda: piece(24))):
+        vain, asked = [], 0
+        for _ in range(20):
+            words = [BLOOMERY, "index", "search", "-q", "x.blx", *options, make()]
+            maybe, match = (len(subprocess.run([*words[:3], option, *words[4:]], cwd=folder, env=ENV, stdout=subprocess.PIPE,
+                                               stderr=subprocess.DEVNULL).stdout.splitlines()) for option in ("--maybe", "-l"))
+            vain.append(maybe - match)
+            asked += len(files) - match
+        print(f"| {what} | {max(vain)} | {sorted(vain)[10]} | {asked / sum(vain):.0f} |" if sum(vain) else f"| {what} | 0 | 0 | none |",
+              flush=True)
+
+
 def least(argv, times=3, **kw):
     """Least time of a few runs, and what it printed."""
     best, out = 1e9, b""
@@ -136,6 +175,7 @@ def main():
             other, lines = least([rg, "-z", "-n", "--no-heading", "-j2", *[o for o in options if o != "-E"], "c"], 1, cwd=folder)
             print(f"; rg -z {other * 1000:.1f} ms, {other / t:.0f} times", end="")
         print(flush=True)
+    in_vain(folder, files)
     if shutil.which("cindex") or shutil.which("ugrep-indexer"):
         plain = folder / "plain"
         if not plain.exists():
@@ -143,17 +183,23 @@ def main():
             for f in files:
                 with open(plain / f.rsplit(".", 1)[0], "wb") as out:
                     subprocess.run([("gzip" if f.endswith(".gz") else "zstd"), "-dcq", folder / "c" / f], stdout=out)
-        env = {**ENV, "CSEARCHINDEX": str(folder / "cs.idx")}
-        start = time.perf_counter()
-        subprocess.run(["cindex", "-reset", str(plain)], env=env, capture_output=True)
-        took = time.perf_counter() - start
-        print(f"codesearch, on the decompressed files: build {took:.1f} s, index {os.path.getsize(folder / 'cs.idx') / text:.1%} of "
-              "the text;", end=" ")
-        for what, pattern in ("id", trace), ("prose", "prototype for"), ("absent", "0123456789abcdef0123456789abcdef"):
+        if shutil.which("cindex"):
+            env = {**ENV, "CSEARCHINDEX": str(folder / "cs.idx")}
             start = time.perf_counter()
-            subprocess.run(["csearch", "-n", pattern], env=env, capture_output=True)
-            print(f"{what} {(time.perf_counter() - start) * 1000:.1f} ms", end="; ")
-        print()
+            subprocess.run(["cindex", "-reset", str(plain)], env=env, capture_output=True)
+            took = time.perf_counter() - start
+            print(f"codesearch, on the decompressed files: build {took:.1f} s, index {os.path.getsize(folder / 'cs.idx') / text:.1%} of "
+                  "the text;", end=" ")
+            for what, pattern in ("id", trace), ("prose", "prototype for"), ("absent", "0123456789abcdef0123456789abcdef"):
+                start = time.perf_counter()
+                subprocess.run(["csearch", "-n", pattern], env=env, capture_output=True)
+                print(f"{what} {(time.perf_counter() - start) * 1000:.1f} ms", end="; ")
+            print()
+        if shutil.which("ugrep-indexer"):
+            start = time.perf_counter()
+            subprocess.run(["ugrep-indexer", "-q", "-f", str(plain)], capture_output=True)
+            size = sum(p.stat().st_size for p in plain.rglob("._UG#_Store"))
+            print(f"ugrep-indexer, on the same: build {time.perf_counter() - start:.1f} s, index {size / text:.1%} of the text")
     db = folder / "fts.db"
     db.unlink(missing_ok=True)
     con = sqlite3.connect(db)

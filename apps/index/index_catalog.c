@@ -119,8 +119,7 @@ bool blob_read(bly_bytes blob, struct blob_says *out)
 struct row {
     const char *name;
     size_t nname;
-    uint64_t number, back;
-    size_t at; /* of its block, as it was read */
+    uint64_t number, back, document;
     struct file_mark mark;
 };
 
@@ -169,18 +168,29 @@ static bool file_fits(struct known_file *f, const struct row *rows)
     return true;
 }
 
+/* A blob that was read before. To read it twice costs less than memory for two
+ * copies of all of them: one is in the order of the file. */
+static struct block_place place_again(const bly_index *x, uint64_t document)
+{
+    struct blob_says says = { 0 };
+    bly_bytes blob;
+    if (!bly_index_document(x, document, &blob))
+        blob_read(blob, &says);
+    says.place.document = document;
+    return says.place;
+}
+
 bool catalog_read(struct catalog *c, const bly_index *x)
 {
     const size_t n = (size_t)bly_index_documents(x);
     *c = (struct catalog){ 0 };
     uint64_t *const live = malloc(sizeof *live * (bly_index_words(x) + 1));
     struct row *const rows = malloc(sizeof *rows * (n + 1));
-    struct block_place *const places = malloc(sizeof *places * (n + 1));
     c->blocks = malloc(sizeof *c->blocks * (n + 1));
     c->files = calloc(n + 1, sizeof *c->files);
     c->lookup = calloc(1, sizeof *c->lookup);
     size_t nrows = 0, nnames = 0;
-    bool ok = live && rows && places && c->blocks && c->files && c->lookup;
+    bool ok = live && rows && c->blocks && c->files && c->lookup;
     if (ok)
         bly_index_live(x, live);
     for (size_t i = 0; ok && i < n; i++) {
@@ -192,10 +202,8 @@ bool catalog_read(struct catalog *c, const bly_index *x)
             c->ndamaged++;
             continue;
         }
-        says.place.document = i;
-        places[nrows] = says.place;
         rows[nrows] = (struct row){ says.name, says.nname, says.place.number,
-                                    says.back, nrows,      says.mark };
+                                    says.back, i,          says.mark };
         nrows++;
         nnames += says.nname + 1;
     }
@@ -219,7 +227,7 @@ bool catalog_read(struct catalog *c, const bly_index *x)
         name[rows[i].nname] = 0;
         name += rows[i].nname + 1;
         for (; end < nrows && same_file(&rows[i], &rows[end]); end++)
-            c->blocks[end] = places[rows[end].at];
+            c->blocks[end] = place_again(x, rows[end].document);
         f->nblocks = end - i;
         f->whole = file_fits(f, rows + i);
         ok = lookup_add(c->lookup, table_hash(f->name, strlen(f->name)),
@@ -228,7 +236,6 @@ bool catalog_read(struct catalog *c, const bly_index *x)
     }
     free(live);
     free(rows);
-    free(places);
     if (ok)
         return true;
     catalog_free(c);
