@@ -453,6 +453,21 @@ def test_fields_that_are_not_there(tmp_path, bly, ok):
         assert not (tmp_path / "y.blx").exists()
 
 
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_a_record_that_is_longer_than_a_block(tmp_path, ok, packing):
+    """Also one that is read in several pieces, with newlines in it."""
+    long = "line of a record\n" * 200_000 + "needle\n"
+    text = f'id,text\n1,short\n2,"{long}"\n3,needle too\n'.encode()
+    put(tmp_path, {f"t/a.log{packing}": text})
+    ok("index", "build", "-q", "--block", "4096", "--csv", "text", "-o",
+       "x.blx", "t")
+    for _ in range(2):  # by the index, and without it
+        got = ok("index", "search", "-o", "x.blx", "needle.*")
+        assert got.lines == [f"t/a.log{packing}:3:needle ",
+                             f"t/a.log{packing}:200005:needle too"]
+        os.utime(tmp_path / f"t/a.log{packing}")
+
+
 def test_words_that_are_joined(tmp_path, ok, bly):
     """Four words that one byte each joins are a term, whatever stands around
     them; so an address is found where its numbers are everywhere."""

@@ -264,6 +264,7 @@ static void file_settle(struct indexing *w, struct hands *me,
 struct text_piece {
     char *at;
     size_t n, room;
+    struct record_seeker seeker;
 };
 
 enum file_went { FILE_DONE, FILE_BINARY, FILE_BAD, FILE_CHANGED, FILE_STOP };
@@ -300,6 +301,7 @@ static bool block_give(struct indexing *w, struct hands *me,
     memcpy(text, piece->at, n);
     memmove(piece->at, piece->at + n, piece->n - n);
     piece->n -= n;
+    piece->seeker = (struct record_seeker){ 0 };
     const struct text_entry *const e = text_file_entry_before(t, at->at);
     job->file = f;
     job->text = text;
@@ -370,12 +372,13 @@ static bool is_binary(const struct indexing *w, const struct text_file *t,
 
 /* How many bytes of the piece are the next block: up to the end of a line, or
  * of a record. 0: more must be read to know. */
-static size_t block_cut(const struct indexing *w,
-                        const struct text_piece *piece, size_t block, bool end)
+static size_t block_cut(const struct indexing *w, struct text_piece *piece,
+                        size_t block, bool end)
 {
     if (piece->n <= block)
         return end ? piece->n : 0;
-    const size_t cut = fields_whole(&w->fields, piece->at, piece->n, block);
+    const size_t cut =
+        fields_whole(&w->fields, &piece->seeker, piece->at, piece->n, block);
     const size_t n = cut ? cut : piece->n;
     return n < piece->n || end ? n : 0; /* the last block must be known as such
                                          */
@@ -410,6 +413,7 @@ static enum file_went file_read(struct indexing *w, struct hands *me,
     uint64_t entered[2] = { UINT64_MAX, 0 }, told = 0;
     bool looked = false, end = false;
     piece->n = 0;
+    piece->seeker = (struct record_seeker){ 0 };
     while (!end) {
         const enum file_went went = piece_fill(w, t, piece, &end, error);
         if (went != FILE_DONE)

@@ -116,22 +116,34 @@ bool fields_columns(const struct fields *f, const char *text, size_t n,
     return ok;
 }
 
-size_t fields_whole(const struct fields *f, const char *text, size_t n,
-                    size_t most)
+/* The last end of a record in n bytes, or the first one. */
+static size_t end_in(const struct fields *f, struct csv_reader *r,
+                     const char *text, size_t n, bool last)
 {
+    if (f->csv)
+        return csv_read(r, text, n);
+    const char *const cut =
+        last ? memrchr(text, '\n', n) : memchr(text, '\n', n);
+    return cut ? (size_t)(cut - text) + 1 : 0;
+}
+
+size_t fields_whole(const struct fields *f, struct record_seeker *seeker,
+                    const char *text, size_t n, size_t most)
+{
+    struct csv_reader r = { f->csv, seeker->state };
+    size_t seen = seeker->seen, end = 0;
     most = most < n ? most : n;
-    if (!f->csv) {
-        const char *cut = memrchr(text, '\n', most);
-        if (!cut)
-            cut = memchr(text + most, '\n', n - most);
-        return cut ? (size_t)(cut - text) + 1 : 0;
+    if (seen < most) {
+        end = end_in(f, &r, text + seen, most - seen, true);
+        if (end)
+            return seen + end;
+        seen = most;
     }
-    struct csv_reader r = { .delimiter = f->csv };
-    const size_t end = csv_read(&r, text, most);
+    end = end_in(f, &r, text + seen, n - seen, false);
     if (end)
-        return end;
-    const size_t more = csv_read(&r, text + most, n - most);
-    return more ? most + more : 0;
+        return seen + end;
+    *seeker = (struct record_seeker){ n, r.state };
+    return 0;
 }
 
 /* ------------------------------------------------------------------- lines */

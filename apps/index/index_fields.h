@@ -49,11 +49,19 @@ void fields_free(struct fields *f);
 bool fields_columns(const struct fields *f, const char *text, size_t n,
                     struct input_file *out, char *why, size_t nwhy);
 
+/* How far a text was looked through for the end of a record, in vain; zero at
+ * its beginning. */
+struct record_seeker {
+    size_t seen;
+    enum csv_state state;
+};
+
 /* How many bytes of the text, which begins with a record, are whole records: up
- * to the last end at or before `most`, or else the first behind it; 0: the end
- * of a record is not there. Behind n bytes BLOCK_SLACK more can be read. */
-size_t fields_whole(const struct fields *f, const char *text, size_t n,
-                    size_t most);
+ * to the last end at or before `most`, or else an end behind it; 0: the end of
+ * a record is not there, and the seeker goes on from here when there is more.
+ * Behind n bytes BLOCK_SLACK more can be read. */
+size_t fields_whole(const struct fields *f, struct record_seeker *seeker,
+                    const char *text, size_t n, size_t most);
 
 /* For one thread. Zero, with the fields, is a new one. */
 struct record_cutter {

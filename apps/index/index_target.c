@@ -115,11 +115,13 @@ static bool columns_find(struct searcher *t, struct text_file *f,
     const struct fields *const fields = t->cutter.fields;
     char why[200];
     if (!text) {
+        struct record_seeker seeker = { 0 };
         ptrdiff_t got = 1;
         n = 0;
         if (!text_file_go(f, NULL, 0))
             got = -1;
-        while (got > 0 && fields_whole(fields, t->text, n, 1) == 0) {
+        while (got > 0 &&
+               (!n || fields_whole(fields, &seeker, t->text, n, 1) == 0)) {
             if (!GROW(&t->text, &t->room, n + REST_BYTES + BLOCK_SLACK))
                 return no_memory(t);
             got = text_file_read(f, t->text + n, REST_BYTES);
@@ -145,7 +147,10 @@ static bool rest_read(struct searcher *t, struct text_file *f, const char *name,
                       uint64_t at, uint64_t line, const struct text_user *use,
                       bool *more)
 {
-    const struct fields *const fields = t->cutter.fields;
+    static const struct fields lines;
+    const struct fields *const fields =
+        t->cutter.fields ? t->cutter.fields : &lines;
+    struct record_seeker seeker = { 0 };
     size_t n = 0;
     ptrdiff_t got = 0;
     if (!text_file_go(f, NULL, at))
@@ -157,15 +162,10 @@ static bool rest_read(struct searcher *t, struct text_file *f, const char *name,
         }
         got = text_file_read(f, t->text + n, REST_BYTES);
         n += got > 0 ? (size_t)got : 0;
-        const char *const cut =
-            n && !(fields && fields->csv) ? memrchr(t->text, '\n', n) : NULL;
-        const size_t ready = got <= 0 ? n
-                             : cut    ? (size_t)(cut - t->text) + 1
-                             : fields && fields->csv
-                                 ? fields_whole(fields, t->text, n, n)
-                                 : 0;
+        const size_t ready =
+            got <= 0 ? n : fields_whole(fields, &seeker, t->text, n, n);
         if (ready) {
-            if (fields && fields->csv && at == 0 &&
+            if (fields->csv && at == 0 &&
                 !columns_find(t, f, name, t->text, ready))
                 return true;
             *more = text_use(t, use, t->text, ready, line, at == 0, false);
@@ -173,6 +173,7 @@ static bool rest_read(struct searcher *t, struct text_file *f, const char *name,
             line += lines_count(t->text, ready);
             memmove(t->text, t->text + ready, n - ready);
             n -= ready;
+            seeker = (struct record_seeker){ 0 };
         }
     } while (got > 0 && *more);
     return got >= 0;
