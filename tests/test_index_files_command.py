@@ -42,6 +42,8 @@ PACKINGS = {
         ["xz", "-q", "--block-size=9000"], input=t, check=True,
         capture_output=True).stdout,
     ".bz2": bz2.compress,
+    ".b.bz2": lambda t: b"".join(bz2.compress(p, 1)
+                                 for p in pieces(t, 250_000)),
 }
 
 
@@ -451,6 +453,34 @@ def test_fields_that_are_not_there(tmp_path, bly, ok):
         done = bly("index", "build", "-o", "y.blx", *words)
         assert done.status == 2 and says in done.err
         assert not (tmp_path / "y.blx").exists()
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+@pytest.mark.parametrize("level", [1, 3, 9])
+def test_bzip2_is_entered_at_its_blocks(tmp_path, ok, streams, level):
+    """Also if their bits begin inside of a byte, and there are several streams."""
+    rng = random.Random(level)
+    lines = [f"{i} {rng.getrandbits(200):x}\n" for i in range(60_000)]
+    lines[5:5] = ["a" * 300_000 + "\n"]  # runs are few bytes of a block
+    size = len(lines) // streams + 1
+    packed = b"".join(
+        bz2.compress("".join(lines[i:i + size]).encode(), level)
+        for i in range(0, len(lines), size))
+    path = tmp_path / "a.bz2"
+    path.write_bytes(packed)
+    ok("index", "build", "-q", "--block", "65536", "-o", "x.blx", "a.bz2")
+    for i in sorted(rng.sample(range(len(lines)), 12)) + [len(lines) - 1]:
+        got = ok("index", "search", "-F", "x.blx", lines[i].strip())
+        assert got.out == f"a.bz2:{i + 1}:{lines[i]}" and not got.err
+    # Of what was waited for, the bytes that it read count here, too.
+    before = bytes_read()
+    ok("index", "search", "-q", "-t", 1, "-F", "x.blx", lines[-9].strip())
+    assert bytes_read() - before < len(packed) // 2
+
+
+def bytes_read():
+    with open("/proc/self/io") as f:
+        return int(f.readline().split()[1])
 
 
 @pytest.mark.parametrize("packing", ["", ".gz"])

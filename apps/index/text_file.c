@@ -10,8 +10,10 @@
  * Of gzip this file steps from deflate block to deflate block, so that a point
  * can be taken between two of them. The entries of xz are read from the index
  * at its end before the text is read. A block of bzip2 is found by the 48 bits
- * it begins with, while the file is read; it is entered by making a file of
- * that one block: header, block, and the sum, which for one block is its own.
+ * it begins with, while the file is read: the decoder gives all text of a block
+ * before it looks at the next one. To enter it, the bits from there on are
+ * moved to the beginning of a byte, behind a header. Only the sum of the whole
+ * stream is then wrong, which tells its end; each block has a sum of its own.
  *
  * What cannot be entered any nearer is read from the last entry before it; the
  * text on the way is dropped.
@@ -61,6 +63,17 @@ struct text_file {
     uint64_t read_at; /* where in the file the next piece is read */
     uint64_t at;      /* bytes of text given so far */
     bool in_member, at_end, finished;
+
+    /* Of bzip2. */
+    bool is_bzip2;
+    unsigned shift;      /* bits that `in` was moved by, 0 to 7 */
+    bool moved;          /* entered at a block: see above */
+    unsigned char carry; /* the byte before the next piece, if moved */
+    uint64_t first_bit;  /* of the file, that `in` begins with */
+    uint64_t window;     /* the last 64 bits that were looked at */
+    size_t looked;       /* bytes of `in` that were */
+    uint64_t block_bit;  /* of a block that the decoder is about to reach */
+    uint64_t end_bit;    /* of the end of the stream; 0: not seen */
 
     uint64_t points, last_point; /* distance, and text at the last one */
     struct text_entry *entries;
@@ -286,6 +299,24 @@ static bool xz_blocks(struct text_file *t)
 
 /* ------------------------------------------------------------------ pieces */
 
+/* Move the bits of n new bytes, with those left over from before; the number of
+ * bytes. At the end of the file, the last bits come as one byte. */
+static size_t bits_move(struct text_file *t, size_t n)
+{
+    t->first_bit = (t->read_at - n) * 8 - 8 + t->shift;
+    if (!n && !t->at_end) {
+        t->in[0] = (unsigned char)(t->carry << t->shift);
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char next = t->in[i];
+        t->in[i] =
+            (unsigned char)(t->carry << t->shift | next >> (8 - t->shift));
+        t->carry = next;
+    }
+    return n;
+}
+
 /* Compressed bytes, once those there are used up. False for an error. */
 static bool text_refill(struct text_file *t)
 {
@@ -297,9 +328,10 @@ static bool text_refill(struct text_file *t)
     while (got < 0 && errno == EINTR);
     if (got < 0)
         return text_fail(t, strerror(errno));
-    t->from = 0;
-    t->to = (size_t)got;
+    t->from = t->looked = 0;
     t->read_at += (uint64_t)got;
+    t->first_bit = (t->read_at - (uint64_t)got) * 8;
+    t->to = t->moved ? bits_move(t, (size_t)got) : (size_t)got;
     t->at_end = got == 0;
     return true;
 }
@@ -308,8 +340,10 @@ static bool text_refill(struct text_file *t)
 static void text_place(struct text_file *t, uint64_t at)
 {
     t->read_at = at;
-    t->from = t->to = 0;
+    t->from = t->to = t->looked = 0;
     t->at_end = t->finished = t->in_member = false;
+    t->moved = false;
+    t->window = t->block_bit = t->end_bit = 0;
 }
 
 /* How is it packed? */
@@ -340,6 +374,7 @@ static bool text_know(struct text_file *t)
     const struct text_entry e = { .kind = ENTRY_MEMBER };
     if (!entry_put(t, &e))
         return false;
+    t->is_bzip2 = strcmp(t->packed->name, "bzip2") == 0;
 #ifdef BLY_LZMA
     if (strcmp(t->packed->name, "xz") == 0)
         return xz_blocks(t);
@@ -446,6 +481,65 @@ static bool padding_skip(struct text_file *t)
     return true;
 }
 
+/* ------------------------------------------------------------------ bzip2 */
+
+#define BZIP2_BLOCK UINT64_C(0x314159265359)
+#define BZIP2_END UINT64_C(0x177245385090)
+#define BZIP2_MARK 48 /* bits of these */
+#define BZIP2_SUM 32  /* bits that follow the end of a stream */
+
+/* Look on for the beginning of a block, or the end of the stream. How many
+ * bytes of `in` the decoder may have: up to where that was found, or all. */
+static size_t bzip2_look(struct text_file *t)
+{
+    const uint64_t mask = (UINT64_C(1) << BZIP2_MARK) - 1;
+    while (!t->block_bit && t->looked < t->to) {
+        const uint64_t w = t->window = t->window << 8 | t->in[t->looked++];
+        const uint64_t behind = t->first_bit + 8 * (uint64_t)t->looked;
+        for (unsigned i = 8; i--;) {
+            const uint64_t bits = w >> i & mask;
+            if (bits == BZIP2_BLOCK)
+                t->block_bit = behind - i - BZIP2_MARK;
+            else if (bits == BZIP2_END)
+                t->end_bit = behind - i - BZIP2_MARK;
+        }
+    }
+    return t->looked;
+}
+
+/* Begin at a block of bzip2, with a header of the largest size. */
+static bool bzip2_begin(struct text_file *t, const struct text_entry *e)
+{
+    static const unsigned char header[] = { 'B', 'Z', 'h', '9' };
+    struct unpack_io io = { .in = header, .nin = sizeof header };
+    unsigned char none;
+    decoders_close(t);
+    text_place(t, e->packed / 8 + 1);
+    if (!t->is_bzip2 || e->packed / 8 >= (uint64_t)t->st.st_size ||
+        pread(t->fd, &t->carry, 1, (off_t)(e->packed / 8)) != 1)
+        return text_damaged(t);
+    t->moved = true;
+    t->shift = (unsigned)(e->packed % 8);
+    t->way = WAY_ROW;
+    t->row = t->packed->open();
+    if (!t->row)
+        return text_fail(t, strerror(ENOMEM));
+    io.out = &none;
+    t->in_member = true;
+    return (t->packed->run(t->row, &io) == UNPACK_ON && io.nin == 0) ||
+           text_damaged(t);
+}
+
+/* The stream that was entered in its middle has ended, or the decoder found
+ * fault with its sum: go on behind it. False: it is damaged. */
+static bool bzip2_end(struct text_file *t)
+{
+    const uint64_t next = (t->end_bit + BZIP2_MARK + BZIP2_SUM + 7) / 8;
+    if (!t->moved || !t->end_bit || next > (uint64_t)t->st.st_size)
+        return text_damaged(t);
+    return member_begin(t, next);
+}
+
 /* A member has ended: what comes behind it? */
 static bool member_end(struct text_file *t)
 {
@@ -517,14 +611,27 @@ static ptrdiff_t gzip_step(struct text_file *t, unsigned char *buf, size_t n)
 
 static ptrdiff_t row_step(struct text_file *t, unsigned char *buf, size_t n)
 {
+    const size_t to = t->is_bzip2 ? bzip2_look(t) : t->to;
     struct unpack_io io = {
-        .in = t->in + t->from, .nin = t->to - t->from, .out = buf, .nout = n
+        .in = t->in + t->from, .nin = to - t->from, .out = buf, .nout = n
     };
     const enum unpacked how = t->packed->run(t->row, &io);
-    const bool stuck = io.nin == t->to - t->from && io.nout == n;
-    t->from = t->to - io.nin;
+    bool stuck = io.nin == to - t->from && io.nout == n;
+    t->from = to - io.nin;
     t->at += n - io.nout;
     t->in_member = how == UNPACK_ON;
+    if (t->block_bit && how == UNPACK_ON && io.nin == 0 && io.nout) {
+        /* All text before the block has been given. */
+        const struct text_entry e = { .kind = ENTRY_BZIP2,
+                                      .packed = t->block_bit,
+                                      .text = t->at };
+        t->block_bit = 0;
+        stuck = false;
+        if (!entry_put(t, &e))
+            return -1;
+    }
+    if (t->moved && (how == UNPACK_DAMAGED || how == UNPACK_MEMBER))
+        return bzip2_end(t) ? (ptrdiff_t)(n - io.nout) : -1;
     if (how == UNPACK_MEMORY)
         return text_fail(t, strerror(ENOMEM)) - 1;
     if (how == UNPACK_LARGE) {
@@ -663,6 +770,8 @@ bool text_file_go(struct text_file *t, const struct text_entry *e, uint64_t at)
         bool ok;
         if (e && e->kind == ENTRY_POINT)
             ok = point_begin(t, e);
+        else if (e && e->kind == ENTRY_BZIP2)
+            ok = bzip2_begin(t, e);
 #ifdef BLY_LZMA
         else if (e && e->kind == ENTRY_XZ && strcmp(t->packed->name, "xz") == 0)
             ok = block_begin(t, e);

@@ -20,7 +20,7 @@ enum text_entry_kind {
     ENTRY_MEMBER, /* a member, a frame, or the beginning of the file */
     ENTRY_POINT,  /* inside a member of gzip */
     ENTRY_XZ,     /* a block of xz; bits has the check of its stream */
-    ENTRY_BZIP2,  /* a block of bzip2; bits has its level */
+    ENTRY_BZIP2,  /* a block of bzip2; packed counts bits */
     ENTRY_KINDS
 };
 
@@ -28,7 +28,7 @@ struct text_entry {
     unsigned kind;               /* enum text_entry_kind */
     unsigned bits;               /* of the byte before, that belong to it */
     uint64_t packed;             /* bytes into the file; of bzip2, bits */
-    uint64_t more;               /* of bzip2: bits that the block has */
+    uint64_t more;               /* 0 */
     uint64_t text;               /* bytes of text before it */
     const unsigned char *window; /* of a point: text before it, by zstd */
     size_t nwindow;
