@@ -199,7 +199,8 @@ def test_what_is_new_or_changed_is_searched(logs, tmp_path, bly, ok):
     for part in "d0.log: changed", "1 new file", "d1.log.gz":
         assert part in got.err
     told = ok("index", "add", "--json", "x.blx").json
-    assert (told["files"], told["removed"], told["unchanged"]) == (2, 1, 8)
+    assert (told["files"], told["removed"], told["unchanged"]) == \
+        (2, 1, len(logs) - 2)
     got = bly("index", "search", "-l", "x.blx", "needle")
     assert got.lines == ["logs/d0.log", "logs/new.log"] and not got.err
 
@@ -521,12 +522,20 @@ def test_words_that_are_joined(tmp_path, ok, bly):
     (["none.blx", "needle"], "none.blx"),
     (["x.blx", "-f", "none", "-l"], "none"),
     (["logs/d0.log", "needle"], "d0.log"),
+    (["x.blx", "-e", "a\\(b"], "Unmatched ("),
     (["x.blx", "--color=blue", "needle"], "auto, always or never"),
     (["x.blx", "a[b"], "Unmatched ["),
 ])
 def test_mistakes(logs, bly, options, says):
     got = bly("index", "search", *options)
     assert got.status == 2 and says in got.err and not got.raw
+
+
+@pytest.mark.parametrize("words", [["info", "x.blx"], ["has", "x.blx", "needle"],
+                                   ["merge", "-o", "y", "x.blx", "x.blx"]])
+def test_an_index_is_no_filter(logs, bly, words):
+    got = bly(*words)
+    assert got.status == 2 and "bloomery index searches" in got.err
 
 
 def test_relative_names_from_elsewhere(logs, tmp_path, bly):

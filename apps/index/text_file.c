@@ -73,6 +73,7 @@ struct text_file {
     uint64_t window;     /* the last 64 bits that were looked at */
     size_t looked;       /* bytes of `in` that were */
     uint64_t block_bit;  /* of a block that the decoder is about to reach */
+    uint64_t block_text; /* text before the last one that was reached */
     uint64_t end_bit;    /* of the end of the stream; 0: not seen */
 
     uint64_t points, last_point; /* distance, and text at the last one */
@@ -550,6 +551,7 @@ static bool member_end(struct text_file *t)
         return false;
     if (t->from == t->to)
         return true;
+    t->block_text = t->at;
     const struct text_entry e = { .kind = ENTRY_MEMBER,
                                   .packed = t->read_at - (t->to - t->from),
                                   .text = t->at };
@@ -621,14 +623,16 @@ static ptrdiff_t row_step(struct text_file *t, unsigned char *buf, size_t n)
     t->at += n - io.nout;
     t->in_member = how == UNPACK_ON;
     if (t->block_bit && how == UNPACK_ON && io.nin == 0 && io.nout) {
-        /* All text before the block has been given. */
+        /* All text before the block has been given, and if there is none since
+         * the last one, this is the first of its stream, or no block. */
         const struct text_entry e = { .kind = ENTRY_BZIP2,
                                       .packed = t->block_bit,
                                       .text = t->at };
         t->block_bit = 0;
         stuck = false;
-        if (!entry_put(t, &e))
+        if (t->at > t->block_text && !t->moved && !entry_put(t, &e))
             return -1;
+        t->block_text = t->at;
     }
     if (t->moved && (how == UNPACK_DAMAGED || how == UNPACK_MEMBER))
         return bzip2_end(t) ? (ptrdiff_t)(n - io.nout) : -1;

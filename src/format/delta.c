@@ -97,6 +97,8 @@ bly_status bly_not_a_filter(const unsigned char *bytes, size_t n)
             ? " but a delta between two, which bloomery apply takes"
         : memcmp(bytes, BLY_NODE_MAGIC, whole) == 0
             ? " but a node of a network, which programs open (bloomery/node.h)"
+        : memcmp(bytes, BLY_INDEX_MAGIC, whole) == 0
+            ? " but an index of documents, which bloomery index searches"
             : "");
 }
 

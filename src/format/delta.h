@@ -64,8 +64,13 @@ bool bly_delta_begins(const unsigned char *bytes, size_t n);
     "\x89"             \
     "BNO\r\n\x1a\n"
 
+/* The same of an index of documents (index/sliced_open.c). */
+#define BLY_INDEX_MAGIC \
+    "\x89"              \
+    "BLX\r\n\x1a\n"
+
 /* These are not the first n bytes of a .bly file: BLY_EFORMAT, and whether they
- * are those of a delta or a node. */
+ * are those of a delta, a node or an index. */
 bly_status bly_not_a_filter(const unsigned char *bytes, size_t n);
 
 /* What the header says, for info. */

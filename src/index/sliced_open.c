@@ -14,13 +14,11 @@
 
 #include "core/sized.h"
 #include "core/status.h"
+#include "format/delta.h"
 #include "format/filter_files.h"
 #include "format/reader.h"
 #include "format/replace.h"
 #include "index/bit_sliced.h"
-
-static const unsigned char sliced_magic[8] = { 0x89, 'B',  'L',  'X',
-                                               '\r', '\n', 0x1a, '\n' };
 
 static bly_status refuse(const char *why)
 {
@@ -230,7 +228,7 @@ static bly_status header_read(bly_index *x)
 {
     const unsigned char *const p = x->bytes;
     if (x->nbytes < SLICED_HEADER ||
-        memcmp(p, sliced_magic, sizeof sliced_magic) != 0)
+        memcmp(p, BLY_INDEX_MAGIC, sizeof BLY_INDEX_MAGIC - 1) != 0)
         return refuse("not an index (name a .blx file)");
     if (bly_load32(p + 8) != 1)
         return bly_fail(BLY_EFORMAT,
