@@ -318,7 +318,7 @@ def guard():
         out["blocked_after"] = time.monotonic() - began
         # Longer than the time for which one is blocked: it goes on, and so does the block.
         rounds = int(say(load, "attack"))
-        while int(say(load, "attack")) < rounds + 5:
+        while int(say(load, "attack")) < rounds + 3:
             pass
         say(load, "peace")
         began = time.monotonic()

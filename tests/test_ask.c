@@ -102,9 +102,9 @@ static void messages_come_back(void **state)
     assert_true(ask_name_set(q.asker, "r7"));
     for (; q.nway < 5; q.nway++)
         snprintf(q.way[q.nway], ASK_NAME, "w%u", q.nway);
-    for (uint8_t type = ASK_MARK; type <= ASK_WALK; type++) {
-        ask_put(&b, type, &q);
-        struct frame f = frame_of(&b, type);
+    for (unsigned type = ASK_MARK; type <= ASK_WALK; type++) {
+        ask_put(&b, (uint8_t)type, &q);
+        struct frame f = frame_of(&b, (uint8_t)type);
         assert_true(ask_take(&f, &again));
         assert_string_equal(again.asker, "r7");
         assert_memory_equal(&again.b, &q.b, sizeof q.b);
