@@ -415,6 +415,24 @@ static void rows_agree(void **state)
                                 .noptions = 1 };
         assert_rows_agree(&spec, n);
     }
+    /* So many that the cells are not in L2, and are fetched ahead. */
+    static const struct {
+        const char *kind;
+        bly_option bits;
+        size_t n;
+    } far[] = {
+        { "fuse", { "bits", "8" }, 2200000 },
+        { "fuse", { "bits", "31" }, 600000 },
+        { "xor", { "bits", "16" }, 1100000 },
+    };
+    for (size_t i = 0; i < COUNT_OF(far); i++) {
+        const bly_spec spec = { .kind = far[i].kind,
+                                .items = far[i].n,
+                                .seed = LAW_SEED,
+                                .options = &far[i].bits,
+                                .noptions = 1 };
+        assert_rows_agree(&spec, scaled(far[i].n));
+    }
 }
 
 /* The same keys make the same bytes in every version. */
