@@ -111,12 +111,35 @@ def test_all_that_happens_to_an_index(state, threads):
         state.write_bytes(index_head())
         f.becomes([])
         state.write_bytes(b"")  # it will be something, but is not yet
-        wait_until(lambda: "is none now" in f.said())
+        wait_until(lambda: "any more" in f.said())
         assert is_digest_of(f.digest(), [])
         state.write_bytes(index(KEYS[:20]))
         f.becomes(KEYS[:20])
         told = f.stop()
     assert told["rebuilt"] >= 5 and told["cut"] == 1
+
+
+@pytest.mark.parametrize("form", ["index", "log"])
+def test_what_cannot_be_read_costs_nothing(state, log, form):
+    """Something else stands at the path: the last digest stays, and what comes
+    is still followed, until there is an index again."""
+    argv = [state] if form == "index" else [log, "--begin", state]
+    with Follow(*argv) as f:
+        for made in os.mkdir, lambda p: p.write_text("no index\n"):
+            state.unlink()
+            made(state)
+            wait_until(lambda: "tried again" in f.said())
+            if form == "log":
+                append(log, line(True, 600, KEYS[600]))
+                f.becomes([*KEYS[:500], KEYS[600]])
+                append(log, line(False, 600, KEYS[600]))
+            f.becomes(KEYS[:500])
+            state.rmdir() if state.is_dir() else state.unlink()
+            state.write_bytes(index(KEYS[:500]))
+            f.becomes(KEYS[:500])
+        state.unlink()
+        state.write_bytes(index(KEYS[:100]))
+        f.becomes(KEYS[:100])
 
 
 def test_several_cache_dirs(state, tmp_path):

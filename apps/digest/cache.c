@@ -140,6 +140,18 @@ static bool index_read(struct cache *c, struct journal *j, journal_each *each,
     return true;
 }
 
+/* What an index says, without moving where it is followed: a file that cannot
+ * be read must not cost what is known. */
+static bool index_count(struct cache *c, const char *path, int64_t *n)
+{
+    struct journal probe = { .fd = -1 };
+    char why[JOURNAL_NAME] = "not a swap.state any more";
+    const bool ok = journal_open(&probe, path, false, why) && !probe.is_log &&
+                    journal_read(&probe, count_event, n, why) != JOURNAL_FAILED;
+    journal_close(&probe);
+    return ok || cache_failed(c, path, why);
+}
+
 static uint64_t room_for(const struct cache *c, int64_t entries)
 {
     const double n = ROOM_TO_GROW * (double)(entries > 0 ? entries : 0);
@@ -172,7 +184,7 @@ static bool rebuild_from_indexes(struct cache *c)
 {
     int64_t n = 0;
     for (size_t i = 0; i < c->njournals; i++)
-        if (!index_read(c, &c->journals[i], count_event, &n))
+        if (!index_count(c, c->journals[i].path, &n))
             return false;
     pthread_mutex_lock(&c->lock);
     bool ok = cells_new(c, n);
@@ -188,6 +200,10 @@ static bool rebuild_from_indexes(struct cache *c)
 /* With new cells, from the keys in files, those of indexes read again. */
 static bool rebuild_from_files(struct cache *c, bool reads)
 {
+    int64_t n = 0;
+    for (size_t i = 0; i < c->nbegin && reads; i++)
+        if (!index_count(c, c->begin[i].path, &n))
+            return false;
     bool ok = true;
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < c->nbegin && reads && ok; i++) {
@@ -214,7 +230,7 @@ static void read_indexes(struct cache *c)
 {
     char why[JOURNAL_NAME];
     bool anew = c->wrong || is_outgrown(c), ok = true;
-    for (size_t i = 0; i < c->njournals; i++) {
+    for (size_t i = 0; i < c->njournals && !c->wrong; i++) {
         struct journal *const j = &c->journals[i];
         pthread_mutex_lock(&c->lock);
         const enum journal_was was = journal_read(j, take_key, c, why);
