@@ -1,6 +1,6 @@
 """similar, basket and plan --near: likeness of texts and of items."""
-import math
 import gzip
+import math
 import random
 import xml.etree.ElementTree as xml
 from collections import defaultdict
