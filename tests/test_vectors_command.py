@@ -200,6 +200,7 @@ BAD = [
     (b"1,2\n3,\n", [], "'' is not a number"),
     (b'1,2\n3,"4\n', [], "line 2"),
     (b"a,b\n1,2\n", ["--id", "c"], "no column is called 'c'"),
+    (b"1,b\n1,2\n", [], ["line 1", "'b' is not a number"]),
     (b"1,2\n", ["--field", "v"], "--field is for JSON"),
     (b"[1,2]\n[1]\n", [], ["line 2", "have 2"]),
     (b"[1,2]\n[1,]\n", [], "line 2"),
@@ -245,6 +246,22 @@ def test_bad_vectors_are_skipped(ok, bly, trouble, tmp_path):
     assert bly("vectors", "pairs", "one.csv").status == 1
     assert bly("vectors", "pairs", "empty").status == 1
     assert ok("vectors", "dedup", "empty", "--json").json["vectors"] == 0
+
+
+def test_headers_and_delimiters(ok, trouble, tmp_path):
+    pair = "1,2,3\n1,2,3.1\n"
+    for text, options in ((pair, []), ("\ufeff" + pair, []), ("\ufeffx,y,z\n" + pair, []), ("0,1,2\n" + pair, []),
+                          (pair.replace(",", "\t"), ["-d", "\\t"]), (pair.replace(",", " "), ["-d", " "])):
+        (tmp_path / "v.csv").write_text(text)
+        assert ok("vectors", "pairs", "v.csv", *options).out == "0\t1\t0.999878\n", text
+    for text in "\ufeff" + pair, "\ufeffx,y,z\n" + pair:
+        (tmp_path / "v.csv").write_text(text)
+        assert ok("vectors", "dedup", "-o", "-", "v.csv").raw == text.encode()[:-8]
+    (tmp_path / "v.csv").write_text("1,2x,3\n" + pair)
+    trouble("vectors", "pairs", "v.csv", says=["line 1", "'2x'"])
+    for wrong in ("", "ab", '"', "\n"):
+        trouble("vectors", "pairs", "-d", wrong, "v.csv", says="one character")
+    trouble("vectors", "near", "-", "-", stdin=pair, says="not both")
 
 
 def test_equal_vectors(ok, tmp_path):

@@ -188,12 +188,14 @@ static bool only_blanks(const char *at, const char *end)
     return at == end;
 }
 
-/* Is this record a header: does it have a field, besides the id, that is not a
- * number? With the column of the id in *id, if a field has its name. */
+/* Is this record a header: does it have the name of the id, or no numbers
+ * besides the id, or the numbers from 0 on, as pandas calls columns? With the
+ * column of the id in *id, if a field has its name. */
 static bool csv_header(const char *at, const char *end, char delimiter,
                        const char *name, size_t number, size_t *id)
 {
-    bool header = false;
+    bool named = false, counts = true;
+    size_t numbers = 0, fields = 0;
     double x;
     struct csv_field field;
     for (size_t column = 0; at; column++) {
@@ -201,12 +203,15 @@ static bool csv_header(const char *at, const char *end, char delimiter,
         const bly_bytes t = field.text;
         if (name && t.len == strlen(name) && !memcmp(t.ptr, name, t.len)) {
             *id = column;
-            header = true;
-        } else if (column + 1 != number && !read_real(t.ptr, t.len, &x)) {
-            header = true;
+            named = true;
+        } else if (column + 1 != number) {
+            const bool is = read_real(t.ptr, t.len, &x);
+            counts = counts && is && x == (double)fields;
+            numbers += is;
+            fields++;
         }
     }
-    return header;
+    return named || (fields && !numbers) || (counts && fields > 2);
 }
 
 static bool csv_vector(struct text_reader *r, const char *at, const char *end,
@@ -243,8 +248,15 @@ static bool csv_vector(struct text_reader *r, const char *at, const char *end,
 static bool open_csv(struct text_reader *r)
 {
     struct vector_file *const f = r->f;
-    const char *at = f->bytes.at, *const end = at + f->bytes.len;
-    const char delimiter = r->o->delimiter ? r->o->delimiter[0] : ',';
+    const char *at = f->bytes.at + f->data;
+    const char *const end = f->bytes.at + f->bytes.len;
+    const char *const given = r->o->delimiter;
+    const char delimiter = !given ? ',' : strcmp(given, "\\t") ? *given : '\t';
+    if (given && strcmp(given, "\\t") != 0 &&
+        (strlen(given) != 1 || strchr("\"\r\n", *given)))
+        return refuse("--delimiter '%s': expected one character, or \\t for a "
+                      "tab",
+                      given);
     char *rest;
     const uint64_t number = r->o->id ? strtoul(r->o->id, &rest, 10) : 0;
     const bool numbered = r->o->id && number && !*rest;
@@ -360,7 +372,8 @@ static bool json_vector(struct text_reader *r, const char *at, size_t n,
 static bool open_json(struct text_reader *r)
 {
     struct vector_file *const f = r->f;
-    const char *at = f->bytes.at, *const end = at + f->bytes.len;
+    const char *at = f->bytes.at + f->data;
+    const char *const end = f->bytes.at + f->bytes.len;
     for (; at < end; r->line++) {
         const char *const stop = memchr(at, '\n', (size_t)(end - at));
         const char *const next = stop ? stop + 1 : end;
@@ -435,6 +448,11 @@ bool vector_file_open(struct vector_file *f, const char *name,
         f->format = VECTORS_RAW;
         return open_raw(f, o);
     }
+    if (n >= 3 && !memcmp(at, "\xef\xbb\xbf", 3)) { /* a byte order mark */
+        f->data = 3;
+        at += 3;
+        n -= 3;
+    }
     while (n && strchr(" \t\r\n", *at) && *at) {
         at++;
         n--;
@@ -466,5 +484,5 @@ bly_bytes vector_file_head(const struct vector_file *f, size_t n,
 {
     if (f->format == VECTORS_NPY)
         return (bly_bytes){ room, npy_header(&f->npy, n, room) };
-    return (bly_bytes){ f->bytes.at, f->format == VECTORS_CSV ? f->data : 0 };
+    return (bly_bytes){ f->bytes.at, f->data };
 }

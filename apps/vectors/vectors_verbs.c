@@ -124,6 +124,8 @@ static int vectors_search(const struct vectors_args *a, const char *name,
     int status = TROUBLE;
     if (!spec_of(a, &spec))
         return TROUBLE;
+    if (queries && is_stdin(name) && is_stdin(queries))
+        return fail("standard input can be FILE or QUERIES, not both");
     if (vector_file_open(&f, name, &a->file) &&
         (!queries || vector_file_open(&q, queries, &a->file))) {
         struct printing p = { a, queries ? &q : &f, &f };
