@@ -436,6 +436,10 @@ bool vector_file_open(struct vector_file *f, const char *name,
         return false;
     const char *at = f->bytes.at;
     size_t n = f->bytes.len;
+    if (!n) { /* no vectors */
+        f->format = o->dims ? VECTORS_RAW : VECTORS_CSV;
+        return true;
+    }
     if (n >= 6 && !memcmp(at, NPY_MAGIC, 6)) {
         f->format = VECTORS_NPY;
         if (o->dims)

@@ -537,7 +537,7 @@ static bly_status search_part(void *context, size_t part, unsigned place)
                 st = found_add(s, queries ? (bly_near_pair){ i, j, cosine }
                                           : (bly_near_pair){ j, i, cosine });
         }
-        if (!queries || st)
+        if (!queries || st || s->nfound == had)
             continue;
         qsort(s->found + had, s->nfound - had, sizeof *s->found, by_cosine);
         if (job->spec.most && s->nfound - had > job->spec.most)
