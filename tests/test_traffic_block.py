@@ -264,6 +264,18 @@ def test_the_kernels_program_agrees(ok, bly, tmp_path):
     assert told["allowed"] >= 3 and told["stopped"] >= 30
     assert told["mistaken"] > 0
 
+    # The other way round, and what IPv6 cannot do without: neighbours on the link, but nobody from behind a router.
+    (tmp_path / "o").write_text("10.0.0.1\n")
+    ok("traffic", "block", "-o", "o.bly", "o", "--fpr", "1e-9")
+    frames = packets(["10.0.0.1", "10.0.0.2", four[0].split("/", maxsplit=1)[0], "2001:db8::1"])
+    for limit in 255, 64:
+        whole = ip6(bytes([135]) + bytes(27), 58, src="fe80::1")
+        frames.append(ether(whole[:7] + bytes([limit]) + whole[8:]))
+    path = capture(tmp_path / "d", frames)
+    status, told = checked(bly, "o.bly", path, "--only", "--allow", "allow", "--kernel")
+    assert status == 0 and told["disagree"] == 0
+    assert [told["stopped"], told["allowed"], sum(r["packets"] for r in told["rules"])] == [3, 2, 1]
+
 
 SWAPS = 1000 if FULL else 20
 VETH = f"""

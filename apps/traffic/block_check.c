@@ -231,7 +231,8 @@ static void check_print(struct check_run *r)
     s->victims = victims;
     s->nvictims = victims ? r->victims.n : 0;
     if (!r->args->json) {
-        printf("%14s %16s  %s\n", "packets", "bytes", "stopped by");
+        printf("%14s %16s  %s\n", "packets", "bytes",
+               r->args->block.only ? "let pass by" : "stopped by");
         for (size_t i = 0; i < s->nrules; i++)
             printf("%14llu %16llu  IPv%u /%u\n",
                    (unsigned long long)s->rules[i].packets,

@@ -87,7 +87,7 @@ static bool lists_read(const struct traffic_args *args,
     struct prefix_counts counts = { 0 };
     bool ok;
     const unsigned char *const secret = secret_read(args->block.key_file, &ok);
-    l->name = operands->n ? operands->at[0] : "no list";
+    l->name = operands->n ? operands->at[0] : "those who are added";
     for (size_t i = 0; ok && i < operands->n; i++) {
         const char *const path = operands->at[i];
         if (!is_bly(path))
