@@ -1,7 +1,7 @@
 # What only tests are linked for, and their long forms.
 ENV    = BLOOMERY=$(CURDIR)/$(B)/bloomery BLY_BUILD=$(CURDIR)/$(B)
 PYTEST = /usr/bin/python3 -m pytest -q -p no:cacheprovider
-.PHONY: programs faults errors msan ring-check soak redis-sanitized test-full check coverage cross musl windows
+.PHONY: programs faults errors msan ring-check cluster-test soak redis-sanitized test-full check coverage cross musl windows
 
 FAULTS   = $(addprefix $(B)/tests/,disk_tracer failing_malloc.so jumping_clock.so meanwhile.so no_network.so)
 RINGS    = $(B)/tests/ring_clerk $(B)/tests/ring_sim $(B)/tests/jumping_clock.so
@@ -55,6 +55,10 @@ RING_CHECK_SECONDS ?= 1800
 ring-check: all $(RINGS) ## 10,000 schedules of names, then faults under load, judged (half an hour: RING_CHECK_SECONDS)
 	$(ENV) /usr/bin/python3 tests/ring_schedules.py 10000
 	$(ENV) /usr/bin/python3 tests/ring_check.py $(RING_CHECK_SECONDS)
+
+# Near-copies by a Slurm whose tasks and nodes are killed, and by 200 processes.
+cluster-test: all ## dedup by 200 tasks of a real Slurm, 200 of them killed, and a node (needs root and slurm-wlm)
+	BLY_FULL=1 $(ENV) $(PYTEST) tests/test_split_slurm.py tests/test_dedup_split.py
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.
 SOAK_SECONDS ?= 3600
