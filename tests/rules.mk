@@ -57,7 +57,7 @@ ring-check: all $(RINGS) ## 10,000 schedules of names, then faults under load, j
 	$(ENV) /usr/bin/python3 tests/ring_check.py $(RING_CHECK_SECONDS)
 
 # Near-copies by a Slurm whose tasks and nodes are killed, and by 200 processes.
-cluster-test: all ## dedup by 200 tasks of a real Slurm, 200 of them killed, and a node (needs root and slurm-wlm)
+cluster-test: all ## dedup by 60 tasks of a real Slurm, 60 of them killed, and a node (needs root and slurm-wlm)
 	BLY_FULL=1 $(ENV) $(PYTEST) tests/test_split_slurm.py tests/test_dedup_split.py
 
 # Random commands on two servers that must stay the same: tests/redis_soak.py.

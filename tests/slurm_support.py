@@ -15,6 +15,7 @@ from conftest import PATIENCE, free_port
 PROGRAMS = "munged slurmctld slurmd sbatch sinfo squeue scontrol scancel".split()
 WHERE = os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin"
 
+# cred_expire: how long a task that was put back waits, 120 seconds if nothing is said.
 CONF = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -22,7 +23,7 @@ SlurmctldPort={ports[0]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={at}/munge.socket
+AuthInfo=socket={at}/munge.socket,cred_expire=5
 CryptoType=crypto/munge
 StateSaveLocation={at}/state
 SlurmdSpoolDir={at}/spool.%n
