@@ -38,6 +38,8 @@
     X(info)        \
     X(note)        \
     X(shell)       \
+    X(live)        \
+    X(watch)       \
     X(merge)       \
     X(intersect)   \
     X(compare)     \

@@ -13,13 +13,14 @@
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/foreign_files.h"
+#include "io/live_files.h"
 #include "io/paths.h"
 
 static struct {
     struct keys keys;
     uint64_t threads;
     struct foreign_args foreign;
-    bool json;
+    bool json, live;
 } add_args;
 
 struct addition {
@@ -70,6 +71,36 @@ static bly_status foreign_all(bly_foreign *f, void *ctx)
     return pipeline_run(&a->job, &a->in);
 }
 
+/* ------------------------------------------------------------------- live */
+
+static bly_status live_batch(struct job *job, struct batch *b)
+{
+    return live_add(job->ctx, b->hashes, b->n, b->picked);
+}
+
+/* Keys go straight into the file; those that were added stay if others fail. */
+static int add_live(const char *path, const bly_access *how, struct addition *a)
+{
+    struct live_use *const use = live_use_begin(path, how);
+    if (!use)
+        return TROUBLE;
+    int status = YES;
+    a->job = (struct job){ .nthreads = thread_count(add_args.threads),
+                           .path = path,
+                           .ctx = use,
+                           .hasher = live_hasher(use),
+                           .batch = live_batch };
+    if (!filter_can(live_filter(use), path, BLY_CAN(ADD)) ||
+        !keys_follow(bly_keying_of(live_filter(use)), path, &a->in))
+        status = TROUBLE;
+    else if (pipeline_run(&a->job, &a->in))
+        status = fail("%s", a->job.error);
+    else
+        bly_stat(live_filter(use), &a->stats);
+    live_use_end(use);
+    return status;
+}
+
 /* ------------------------------------------------------------------- all */
 
 struct added {
@@ -84,6 +115,17 @@ static const struct field added_fields[] = {
     { 0 },
 };
 
+static void add_report(const char *path, const struct addition *a, bool foreign)
+{
+    if (quiet)
+        return;
+    const struct added r = { path, a->job.nkeys, a->job.npicked };
+    report(stdout, add_args.json, added_fields, &r,
+           "{file}: {keys} added, {new} of them new\n");
+    if (!foreign)
+        warn_past_capacity(path, &a->stats);
+}
+
 static int add_run(struct list *operands)
 {
     if (operands->n == 0)
@@ -91,9 +133,10 @@ static int add_run(struct list *operands)
     const char *const path = operands->at[0];
     struct addition a = { .adding = PTHREAD_MUTEX_INITIALIZER };
     const int foreign =
-        can_change(path)
-            ? foreign_changes(path, &add_args.foreign, BLY_FORMAT_ADD)
-            : -1;
+        !can_change(path) ? -1
+        : add_args.live
+            ? 0
+            : foreign_changes(path, &add_args.foreign, BLY_FORMAT_ADD);
     add_args.keys.changes = true;
     if (foreign < 0 || !keys_input(&add_args.keys, operands, &a.in))
         return TROUBLE;
@@ -102,6 +145,13 @@ static int add_run(struct list *operands)
                        .wait = wait_for_lock };
     bly_foreign_spec spec = { 0 };
     bly_kind_info kind;
+    if (ok && add_args.live) {
+        const int status = add_live(path, &how, &a);
+        input_close(&a.in);
+        if (status == YES)
+            add_report(path, &a, false);
+        return status;
+    }
     if (!ok ||
         (foreign ? !foreign_spec(&add_args.foreign, &spec)
                  : !filter_to_change(path, &how, BLY_CAN(ADD), &a.in, &kind))) {
@@ -124,13 +174,7 @@ static int add_run(struct list *operands)
     input_close(&a.in);
     if (st)
         return a.job.error[0] ? fail("%s", a.job.error) : fail_library();
-    if (!quiet) {
-        const struct added r = { path, a.job.nkeys, a.job.npicked };
-        report(stdout, add_args.json, added_fields, &r,
-               "{file}: {keys} added, {new} of them new\n");
-        if (!foreign)
-            warn_past_capacity(path, &a.stats);
-    }
+    add_report(path, &a, foreign);
     return YES;
 }
 
@@ -138,6 +182,9 @@ static const struct opt add_options[] = {
     KEYS_OPTIONS(add_args.keys),
     THREADS_OPTION(add_args.threads),
     FORMAT_READ_OPTIONS(add_args.foreign),
+    FLAG("live", 0, add_args.live,
+         "the filter is live: add to it where it is, together with other "
+         "processes (bloomery live)"),
     WAIT_OPTION,
     QUIET_OPTION(QUIET_HELP),
     FLAG("json", 0, add_args.json,
@@ -168,6 +215,9 @@ const struct command cmd_add = {
         "A file of another system can be added to if its format says so "
         "(bloomery formats): dumps of Redis and Valkey become what the "
         "server would have made of them.\n\n"
+        "With --live, keys go straight into a live filter, which other "
+        "processes are using: they find each key at once, and what was added "
+        "stays if the command fails.\n\n"
         "A filter that forgets with time is given the system time, in "
         "seconds since 1970, when keys are added and when it is queried.",
     .options = add_options,

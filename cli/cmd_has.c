@@ -17,6 +17,7 @@
 #include "io/filters.h"
 #include "io/folders.h"
 #include "io/foreign_files.h"
+#include "io/live_files.h"
 #include "report/out.h"
 #include "report/show.h"
 
@@ -27,7 +28,7 @@ static struct {
     struct foreign_args foreign;
     unsigned colour;
     bool invert, count, json, parts, are_ranges;
-    bool names, no_names, numbers, list, recursive;
+    bool names, no_names, numbers, list, recursive, live;
 } has_args;
 
 /* What all workers see. */
@@ -65,6 +66,14 @@ static bly_status has_batch(struct job *job, struct batch *b)
     if (has_args.invert)
         batch_invert(b);
     const bly_status st = bly_damage(job->ctx);
+    return st ? st : has_answered(job, b);
+}
+
+static bly_status has_live_batch(struct job *job, struct batch *b)
+{
+    const bly_status st = live_has(job->ctx, b->hashes, b->n, b->picked);
+    if (!st && has_args.invert)
+        batch_invert(b);
     return st ? st : has_answered(job, b);
 }
 
@@ -350,10 +359,45 @@ static int has_own(const struct list *operands, const struct keys *keys,
     return status;
 }
 
+/* Of a live filter, which is followed when it is replaced. */
+static int has_live(const struct list *operands, const struct keys *keys,
+                    struct job *job)
+{
+    struct input in;
+    bool ok;
+    const char *const path = operands->n ? operands->at[0] : NULL;
+    if (!path)
+        return fail("no filter is given; usage: bloomery has FILTER [KEY]...");
+    if (has_args.parts || keys->given.n || has_args.are_ranges)
+        return fail("--live is for keys, not for --parts or ranges");
+    const bly_access how = { .secret = secret_read(keys->key_file, &ok),
+                             .reading = true };
+    if (!ok || !keys_input(keys, operands, &in))
+        return TROUBLE;
+    int status = TROUBLE;
+    struct live_use *const use = live_use_begin(path, &how);
+    if (use) {
+        job->ctx = use;
+        job->batch = has_live_batch;
+        job->hasher = live_hasher(use);
+        job->path = path;
+        if (filter_can(live_filter(use), path, BLY_CAN(HAS)) &&
+            keys_follow(bly_keying_of(live_filter(use)), path, &in) &&
+            has_form_begin(job, &in, false))
+            status = pipeline_run(job, &in) ? fail("%s", job->error)
+                                            : has_report(job, &in, NAN, false);
+        live_use_end(use);
+    }
+    input_close(&in);
+    return status;
+}
+
 static int has_keys(const struct list *operands, const struct keys *keys,
                     struct job *job)
 {
     struct foreign_file file = { 0 };
+    if (has_args.live)
+        return has_live(operands, keys, job);
     if (operands->n &&
         foreign_open(operands->at[0], &has_args.foreign, &file) != YES)
         return TROUBLE;
@@ -410,6 +454,9 @@ static int has_run(struct list *operands)
 }
 
 static const struct opt has_options[] = {
+    FLAG("live", 0, has_args.live,
+         "the filter is live (bloomery live): move to its next generation when "
+         "it is replaced meanwhile"),
     FLAG("invert", 'v', has_args.invert,
          "print the keys that are not in the filter, which is certain but for "
          "kinds whose no is only likely"),

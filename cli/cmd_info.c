@@ -11,6 +11,7 @@
 #include "cli/rows.h"
 #include "io/filters.h"
 #include "io/foreign_files.h"
+#include "io/live_files.h"
 #include "io/notes.h"
 #include "io/sketch_files.h"
 
@@ -39,6 +40,7 @@ struct info {
     const char *checksum, *hash;
     const uint64_t *seed; /* NULL: keyed */
     struct meta meta;
+    const struct live_told *live; /* NULL: it is not */
 };
 
 static const struct field info_fields[] = {
@@ -72,7 +74,8 @@ static const struct field info_fields[] = {
           "version of the file format"),
     FIELD(struct info, block_checksums, NONE,
           "whether each 64 KiB have a checksum"),
-    FIELD(struct info, checksum, NONE, "\"right\" or \"wrong\""),
+    FIELD(struct info, checksum, NONE,
+          "\"right\" or \"wrong\"; a live filter has \"none\""),
     FIELD(struct info, hash, NONE, "hash function"),
     FIELD(struct info, seed, NONE | MAYBE, "its seed; null if keyed"),
     NAMED(struct info, "keyed", made.s.keyed, NONE,
@@ -80,6 +83,8 @@ static const struct field info_fields[] = {
     NAMED(struct info, "layers", made.s.layers, NONE,
           "filters it consists of; 0 if it is one"),
     MEMBERS(struct info, meta, NONE, meta_fields),
+    OBJECT(struct info, "live", live, AT | OPTIONAL, live_fields,
+           "of a live filter"),
     FACTS(struct info, made.s.facts, made.s.nfacts),
     NAMED(struct info, "items_exact", made.s.items_estimate, ITEMS, NULL),
     FIELD(struct info, exact, NONE, NULL),
@@ -130,6 +135,11 @@ static void info_filter(const char *path, bly_filter *f, const bly_stats *s,
         .seed = s->keyed ? NULL : &s->seed,
         .meta = meta_of(f),
     };
+    struct live_told live;
+    if (live_tell(f, &live)) {
+        i.live = &live;
+        i.checksum = "none";
+    }
     struct stat st;
     /* Written anew, an old file may be of a newer version, and longer. */
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
@@ -138,6 +148,8 @@ static void info_filter(const char *path, bly_filter *f, const bly_stats *s,
     i.uncoded_bytes = bly_written_bytes(f);
     bly_set_coded(f, s->coded);
     report(stdout, info_args.json, info_fields, &i, info_text);
+    if (i.live && !info_args.json)
+        report_text(stdout, live_fields, i.live, LIVE_TEXT);
 }
 
 /* ------------------------------------------------ of another system */

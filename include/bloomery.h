@@ -1101,6 +1101,8 @@ typedef struct bly_access {
     const bly_mem *mem;          /* as in bly_spec */
     bly_wait *wait;              /* for the lock; bly_update() only */
     void *wait_ctx;
+    bool reading;              /* for bly_share(): only to ask, never to add */
+    unsigned char reserved[7]; /* zero */
 } bly_access;
 
 /* Choose whether f is written coded: in fewer bytes, close to the information

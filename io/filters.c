@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bloomery/live.h>
+
 #include "io/files.h"
 #include "io/filters.h"
 #include "io/foreign_files.h"
@@ -48,6 +50,16 @@ filter_get(const char *path, const bly_access *how,
     return NULL;
 }
 
+/* A live filter is asked where it is, and by one more who only reads. */
+static bly_status map_or_share(const char *path, const bly_access *how,
+                               bly_filter **out)
+{
+    bly_access reading = *how;
+    reading.reading = true;
+    const bly_status st = bly_map(path, how, out);
+    return st == BLY_EBUSY ? bly_share(path, NULL, &reading, out) : st;
+}
+
 bly_filter *filter_map(const char *path, const bly_access *how)
 {
     struct stat st;
@@ -55,7 +67,7 @@ bly_filter *filter_map(const char *path, const bly_access *how)
     if (!is_dash(path) && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return filter_open(path, how);
     cut_watch(path, NULL);
-    return filter_get(path, how, bly_map);
+    return filter_get(path, how, map_or_share);
 }
 
 bly_filter *filter_open(const char *path, const bly_access *how)

@@ -190,6 +190,10 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "get ages.bly -f names.txt",
     "info a.bly",
     "info --json counting.bly",
+    "has --live live.bly -f b.txt",
+    ("watch --times 1 live.bly", (), 0, (), "", False, True),
+    # What changes one writes to memory: test_live_command.py has that disk.
+    ("live checkpoint a.bly", (), 2),
     "compare a.bly b.bly",
     "raw --hex a.bly",
     "urls has --domains a.bly -f b.txt",
@@ -298,6 +302,7 @@ BEFORE = """
 build -n 4000 -O folds=2 -o a.bly a.txt
 build -n 4000 -O folds=2 -o b.bly b.txt
 build -k counting -o counting.bly a.txt
+live make -q live.bly -n 1000
 build -k bloomier -o ages.bly ages.tsv
 build --format guava -o c.guava a.txt
 build --format redisbloom -o r.dump a.txt

@@ -15,6 +15,7 @@
 
 #include <bloomery/foreign.h>
 #include <bloomery/index.h>
+#include <bloomery/live.h>
 #include <bloomery/node.h>
 #include <bloomery/parquet.h>
 #include <bloomery/place.h>
@@ -1863,7 +1864,51 @@ static void names_that_are_null(void **unused)
 }
 
 /* clang-format off */
+TRY(bly_share)
+{
+    bly_filter *x;
+    (void)unused;
+    GIVES_NULL(x, bly_share(NULL, &spec, NULL, &x));
+    REFUSED(bly_share("x.bly", &spec, NULL, NULL));
+}
+TRY(bly_live_make)
+{
+    (void)unused;
+    REFUSED(bly_live_make(NULL, "x.bly"));
+    REFUSED(bly_live_make(f, NULL));
+}
+TRY(bly_checkpoint)
+{
+    (void)unused;
+    REFUSED(bly_checkpoint(NULL));
+}
+TRY(bly_live_of)
+{
+    bly_live l;
+    (void)unused;
+    REFUSED(bly_live_of(NULL, &l));
+    REFUSED(bly_live_of(f, NULL));
+}
+TRY(bly_live_accept)
+{
+    (void)unused;
+    REFUSED(bly_live_accept(NULL));
+}
+TRY(bly_live_replace)
+{
+    (void)unused;
+    REFUSED(bly_live_replace(NULL, g, false));
+    REFUSED(bly_live_replace(f, NULL, false));
+}
+TRY(bly_live_follow)
+{
+    bly_filter *none = NULL;
+    (void)unused;
+    REFUSED(bly_live_follow(NULL));
+    REFUSED(bly_live_follow(&none));
+}
 #define ROWS(X) \
+    X(share) X(live_make) X(checkpoint) X(live_of) X(live_accept) X(live_replace) X(live_follow) \
     X(plan) X(new) X(clone) X(become) X(hasher_for) X(add) X(remove) \
     X(add_hash) X(add_int) X(add_hashes) X(add_keys) X(add_column) X(add_ints) \
     X(hash_as) X(add_as) X(has_as) X(has_range) X(has_ranges) X(has_ranges_as) X(cells_open) X(cells_close) X(raw_get) X(raw_set) X(set_keying) X(set_note) X(set_pair) X(copy_meta) \

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <bloomery/foreign.h>
+#include <bloomery/live.h>
 #include <bloomery/sketch.h>
 #include <bloomery/vectors.h>
 
@@ -366,6 +367,20 @@ static const sized_row rows[] = {
     { "bly_sketch_spec_write", NULL, 0, bly_sketch_spec_write_call },
 };
 
+/* Of the live filter in live_path, which holds nothing. */
+static char live_path[80];
+static bly_filter *live;
+CALLS(bly_live_of, bly_live_of_sized(live, object, size))
+MAKES(bly_share_spec, bly_filter, bly_free,
+      bly_share_sized(live_path, object, size, NULL, 0, &out))
+MAKES(bly_share_how, bly_filter, bly_free,
+      bly_share_sized(live_path, NULL, 0, object, size, &out))
+static const sized_row live_rows[] = {
+    GIVES(bly_live_of, bly_live),
+    TAKES(bly_share_spec, spec),
+    TAKES(bly_share_how, access_),
+};
+
 static bly_prediction prediction;
 CALLS(bly_plan_spec,
       bly_plan_sized(object, size, &prediction, sizeof prediction))
@@ -378,6 +393,11 @@ static void any_size_works(void **unused)
     (void)unused;
     sized_laws(rows, COUNT_OF(rows));
     sized_laws(plan, COUNT_OF(plan));
+    snprintf(live_path, sizeof live_path, "%s.live", path);
+    assert_ok(bly_share(live_path, &spec, NULL, &live));
+    sized_laws(live_rows, COUNT_OF(live_rows));
+    bly_free(live);
+    unlink(live_path);
 }
 
 static void none_is_forgotten(void **unused)
@@ -386,6 +406,7 @@ static void none_is_forgotten(void **unused)
     none_is_unsized("include/bloomery.h", rows, COUNT_OF(rows));
     none_is_unsized("include/bloomery/foreign.h", rows, COUNT_OF(rows));
     none_is_unsized("include/bloomery/sketch.h", rows, COUNT_OF(rows));
+    none_is_unsized("include/bloomery/live.h", live_rows, COUNT_OF(live_rows));
 }
 
 static int set_up(void **unused)

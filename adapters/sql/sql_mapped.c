@@ -8,6 +8,8 @@
 #define _POSIX_C_SOURCE 200809L /* st_mtim */
 #include "adapters/sql/sql_inside.h"
 
+#include <bloomery/live.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +86,16 @@ const char *sql_no_pipe(const char *path)
     return bad && sql_status() == BLY_EIO ? NULL : bad;
 }
 
+/* A live filter is asked where it is, by one more who only reads. */
+static bly_status map_or_share(const char *path, const bly_access *how,
+                               bly_filter **out)
+{
+    bly_access reading = *how;
+    reading.reading = true;
+    const bly_status st = bly_map(path, how, out);
+    return st == BLY_EBUSY ? bly_share(path, NULL, &reading, out) : st;
+}
+
 const char *sql_file_open(struct sql_file **files, const char *path,
                           const bly_access *limits, struct sql_file **out)
 {
@@ -101,7 +113,7 @@ const char *sql_file_open(struct sql_file **files, const char *path,
             return sql_no_memory();
         memcpy(file->path, path, strlen(path) + 1);
         file->st = st;
-        const char *const bad = sql_told(bly_map(path, &how, &file->f));
+        const char *const bad = sql_told(map_or_share(path, &how, &file->f));
         if (bad) {
             free(file);
             return bad;

@@ -421,6 +421,8 @@ int functions_register(sqlite3 *db, struct connection *c)
           .call = fn_likeness },
         { "bly_load", 1, SQLITE_DIRECTONLY, .call = fn_load },
         { "bly_save", 2, SQLITE_DIRECTONLY, .call = fn_save },
+        { "bly_add", 2, SQLITE_DIRECTONLY, .call = fn_live_add },
+        { "bly_checkpoint", 1, SQLITE_DIRECTONLY, .call = fn_live_checkpoint },
     };
     return function_register(db, c, rows, sizeof rows / sizeof *rows);
 }

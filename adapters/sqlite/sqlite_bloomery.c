@@ -28,6 +28,7 @@ void connection_drop(void *connection)
     for (int i = 0; i < HELD_BLOBS && c->blobs[i]; i++)
         held_drop(c->blobs[i]);
     lasting_end(&c->lasting);
+    live_files_end(c);
     free(c);
 }
 

@@ -47,12 +47,16 @@ bly_access heap_limits(void);
  * and the value that it made last. A blob that is not a constant, as that of a
  * subquery, has no other place from one row to the next. */
 #define HELD_BLOBS 4
+#define LIVE_FILES 4
+struct live_file;
 struct connection {
     unsigned refs;
     struct sql_file *files;
     struct held *blobs[HELD_BLOBS]; /* the latest first */
     struct lasting lasting;
+    struct live_file *live[LIVE_FILES]; /* added to, the latest first */
 };
+void live_files_end(struct connection *c);
 void connection_drop(void *connection);
 
 /* The filter of an argument: a blob, or the path of a file. NULL if it is SQL's
@@ -107,6 +111,10 @@ struct function {
 };
 int function_register(sqlite3 *db, struct connection *c,
                       const struct function *rows, size_t n);
+
+/* bly_add(path, key), bly_checkpoint(path). */
+void fn_live_add(sqlite3_context *ctx, int n, sqlite3_value **argv);
+void fn_live_checkpoint(sqlite3_context *ctx, int n, sqlite3_value **argv);
 
 int functions_register(sqlite3 *db, struct connection *c);
 int aggregates_register(sqlite3 *db, struct connection *c);

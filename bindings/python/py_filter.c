@@ -13,12 +13,15 @@
 
 PyTypeObject *py_filter_type;
 
+/* The format version of live filters (docs/format.md). */
+#define PY_LIVE_FORMAT 4
+
 /* ----------------------------------------------------------- life and death */
 
 void py_filter_look(py_filter *self)
 {
     bly_stats s;
-    self->as_bytes = self->watched = false;
+    self->as_bytes = self->watched = self->live = false;
     if (!self->filter)
         return;
     const bly_keying k = bly_keying_of(self->filter);
@@ -26,7 +29,32 @@ void py_filter_look(py_filter *self)
         k.type == BLY_KEYS_BYTES || (k.type == BLY_KEYS_TEXT && !k.forms);
     bly_peek(self->filter, &s);
     self->as_bytes = plain && bly_hasher_of(self->filter);
-    self->watched = s.mapped && s.format >= 2; /* it has sums of blocks */
+    self->live = s.format == PY_LIVE_FORMAT;
+    /* It has sums of blocks. */
+    self->watched = s.mapped && s.format >= 2 && !self->live;
+}
+
+static bool moved(py_filter *self)
+{
+    const bool locked = gate_pass_begin(&self->gate, false);
+    const bool is = self->live && bly_live_replaced(self->filter);
+    gate_pass_end(&self->gate, false, locked);
+    return is;
+}
+
+bool py_filter_follow(py_filter *self)
+{
+    bly_status st = BLY_OK;
+    if (!self->live || !moved(self))
+        return true;
+    struct gate_pass pass = gate_enter(&self->gate, true);
+    if (self->live && self->filter)
+        st = bly_live_follow(&self->filter);
+    py_filter_look(self);
+    gate_leave(&pass);
+    if (st)
+        py_raise(st);
+    return !st;
 }
 
 static PyObject *filter_new(PyTypeObject *type, PyObject *args,
@@ -155,6 +183,8 @@ static bool takes_text(py_filter *self)
 static bool key_begin(py_filter *self, PyObject *object, bool write,
                       struct py_key *key, bool *locked)
 {
+    if (!py_filter_follow(self))
+        return false;
     bool ok = py_key_of(object, false, key);
     if (!ok && key->wide && takes_text(self)) {
         PyErr_Clear();
@@ -208,7 +238,7 @@ static int filter_contains(PyObject *object, PyObject *key)
 #ifndef GATE_ALWAYS
     Py_ssize_t len;
     if (Py_TYPE(key) == &PyUnicode_Type && !self->gate.writers &&
-        self->as_bytes) {
+        self->as_bytes && !(self->live && bly_live_replaced(self->filter))) {
         const char *const at = PyUnicode_AsUTF8AndSize(key, &len);
         const int maybe = at ? bly_has(self->filter, at, (size_t)len) : -1;
         return maybe > 0 && self->watched ? certain(self->filter) : maybe;
@@ -223,13 +253,15 @@ static PyObject *filter_add(PyObject *object, PyObject *item)
     struct py_key key;
     bool locked;
     uint64_t fresh = 0;
-    if (!key_begin(self, item, true, &key, &locked))
-        return NULL;
-    const bly_status st =
-        bly_add_as(self->filter, key.type, &key.as, 1, &fresh, NULL);
-    if (!self->as_bytes)
-        py_filter_look(self);
-    key_end(self, true, &key, locked);
+    bly_status st;
+    do { /* again, if it was just replaced */
+        if (!key_begin(self, item, true, &key, &locked))
+            return NULL;
+        st = bly_add_as(self->filter, key.type, &key.as, 1, &fresh, NULL);
+        if (!self->as_bytes)
+            py_filter_look(self);
+        key_end(self, true, &key, locked);
+    } while (st == BLY_EBUSY && moved(self));
     return st ? py_raise(st) : PyBool_FromLong(fresh & 1);
 }
 
@@ -370,7 +402,7 @@ static bool ask_take(struct py_sink *sink, const struct py_run *run)
     uint64_t piece[ASK_PIECE / 64];
     bly_status st = BLY_OK;
     const bool aligned = bits->n % 64 == 0;
-    if (!py_bits_room(bits, run->n))
+    if (!py_filter_follow(a->filter) || !py_bits_room(bits, run->n))
         return false;
     struct gate_pass pass = gate_enter(&a->filter->gate, false);
     const bly_filter *const f = a->filter->filter;
@@ -418,14 +450,20 @@ struct adding {
 static bool add_take(struct py_sink *sink, const struct py_run *run)
 {
     py_filter *const self = ((struct adding *)sink)->filter;
-    struct gate_pass pass = gate_enter(&self->gate, true);
-    const bool open = self->filter;
-    const bly_status st = open ? bly_add_as(self->filter, run->type, run->keys,
-                                            run->n, NULL, NULL)
-                               : BLY_OK;
-    if (!self->as_bytes)
-        py_filter_look(self);
-    gate_leave(&pass);
+    bly_status st;
+    bool open;
+    do { /* again, if it was just replaced */
+        if (!py_filter_follow(self))
+            return false;
+        struct gate_pass pass = gate_enter(&self->gate, true);
+        open = self->filter;
+        st = open ? bly_add_as(self->filter, run->type, run->keys, run->n, NULL,
+                               NULL)
+                  : BLY_OK;
+        if (!self->as_bytes)
+            py_filter_look(self);
+        gate_leave(&pass);
+    } while (st == BLY_EBUSY && moved(self));
     if (st)
         py_raise(st);
     return !st && (open || is_closed());
@@ -540,6 +578,30 @@ static PyMethodDef filter_methods[] = {
       "Use the filter in a file. Mapped, it is asked in place, read-only, and\n"
       "compared with its checksum, a large one block by block; mapped=False\n"
       "reads it into memory. One that takes more than max_bytes is refused." },
+    { "share", KW(py_whole_share), KEYWORDS | METH_CLASS,
+      "share($type, path, /, *, items=None, fpr=0.01, kind='blocked',\n"
+      "      bits=None, seed=0, secret=None, keys=None, folded=False,\n"
+      "      trimmed=False, no_cr=False, max_bytes=None, reading=False,\n"
+      "      options=None, **more_options)\n--\n\n"
+      "The live filter in a file, which many processes map and change at\n"
+      "once; it is made if there is none and items or bits are given. May be\n"
+      "opened before a fork. If it is replaced by another generation, the\n"
+      "next call moves there. reading: only to ask, never to add." },
+    { "checkpoint", py_whole_checkpoint, METH_NOARGS,
+      "checkpoint($self, /)\n--\n\n"
+      "Make all that was added to a live filter last: it survives a power\n"
+      "cut." },
+    { "accept", py_whole_accept, METH_NOARGS,
+      "accept($self, /)\n--\n\n"
+      "Decide that a live filter is good enough after a power cut." },
+    { "live", py_whole_live, METH_NOARGS,
+      "live($self, /)\n--\n\n"
+      "Generation, users and checkpoint of a live filter, as a dict." },
+    { "replace", KW(py_whole_replace), KEYWORDS,
+      "replace($self, filter, /, *, keep=False)\n--\n\n"
+      "Put a copy of another filter in the place of a live one, as its next\n"
+      "generation, to which all users move; keep: with what was added to the\n"
+      "old one." },
     { "from_bytes", KW(py_whole_from_bytes), KEYWORDS | METH_CLASS,
       "from_bytes($type, bytes, *, secret=None, blind=False,\n"
       "           max_bytes=None)\n--\n\n"

@@ -38,6 +38,7 @@
 #endif
 
 #include <bloomery.h>
+#include <bloomery/live.h>
 #include <bloomery/sketch.h>
 
 #include "bindings/python/py_gate.h"
@@ -155,6 +156,7 @@ typedef struct {
     struct gate gate;
     bool as_bytes; /* str and bytes are hashed as they are: bly_has() will do */
     bool watched;  /* mapped: bly_damage() has to be asked */
+    bool live;     /* share(): another generation may take its place */
 } py_filter;
 
 extern PyTypeObject *py_filter_type;
@@ -182,6 +184,15 @@ bool py_most_of(PyObject *value, uint64_t *out);
 /* Methods that are elsewhere than in filter.c. */
 PyObject *py_filter_build(PyObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_whole_open(PyObject *type, PyObject *args, PyObject *kwargs);
+PyObject *py_whole_share(PyObject *type, PyObject *args, PyObject *kwargs);
+PyObject *py_whole_checkpoint(PyObject *self, PyObject *none);
+PyObject *py_whole_accept(PyObject *self, PyObject *none);
+PyObject *py_whole_live(PyObject *self, PyObject *none);
+PyObject *py_whole_replace(PyObject *self, PyObject *args, PyObject *kwargs);
+
+/* Move a live filter to its newest generation, if there is a newer one. False:
+ * it cannot be opened, for which there is an exception. */
+bool py_filter_follow(py_filter *self);
 PyObject *py_whole_from_bytes(PyObject *type, PyObject *args, PyObject *kwargs);
 PyObject *py_whole_to_bytes(PyObject *self, PyObject *none);
 PyObject *py_whole_save(PyObject *self, PyObject *path);

@@ -83,6 +83,158 @@ PyObject *py_whole_open(PyObject *type, PyObject *args, PyObject *kwargs)
     return st ? NULL : py_filter_wrap((PyTypeObject *)type, f);
 }
 
+/* ------------------------------------------------------------ live filters */
+
+PyObject *py_whole_share(PyObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const own[] = { "path", "reading", NULL };
+    PyObject *v[2];
+    struct py_spec s;
+    bly_access how = { 0 };
+    bly_filter *f = NULL;
+    if (!py_spec_read(&s, args, kwargs, 1, own, v))
+        return NULL;
+    if (!v[0])
+        PyErr_SetString(PyExc_TypeError, "share() wants a path");
+    PyObject *const path = v[0] ? py_path(v[0]) : NULL;
+    const int reading = path ? yes_or_no(v[1], 0) : -1;
+    if (reading < 0) {
+        Py_XDECREF(path);
+        py_spec_free(&s);
+        return NULL;
+    }
+    how.reading = reading;
+    how.secret = s.spec.secret;
+    how.max_bytes = s.spec.max_bytes;
+    /* Without a size it must be there already. */
+    const bool sized =
+        s.spec.items || s.spec.bits || s.spec.kind || s.spec.noptions;
+    const char *const at = PyBytes_AsString(path);
+    PyThreadState *const thread = PyEval_SaveThread();
+    const bly_status st = bly_share(at, sized ? &s.spec : NULL, &how, &f);
+    PyEval_RestoreThread(thread);
+    py_spec_free(&s);
+    if (st)
+        py_raise_file(st, path);
+    Py_DECREF(path);
+    return st ? NULL : py_filter_wrap((PyTypeObject *)type, f);
+}
+
+/* What `work` does with the filter, alone or as one who only reads. */
+static PyObject *live_work(PyObject *object, bool write,
+                           bly_status (*work)(bly_filter *f, bly_live *out),
+                           bly_live *out)
+{
+    py_filter *const self = (py_filter *)object;
+    struct gate_pass pass = gate_enter(&self->gate, write);
+    const bool open = self->filter;
+    const bly_status st = open ? work(self->filter, out) : BLY_OK;
+    gate_leave(&pass);
+    if (st)
+        return py_raise(st);
+    if (!open) {
+        PyErr_SetString(PyExc_ValueError, "the filter is closed");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static bly_status live_checkpoint(bly_filter *f, bly_live *out)
+{
+    (void)out;
+    return bly_checkpoint(f);
+}
+
+static bly_status live_accept(bly_filter *f, bly_live *out)
+{
+    (void)out;
+    return bly_live_accept(f);
+}
+
+static bly_status live_tell(bly_filter *f, bly_live *out)
+{
+    return bly_live_of(f, out);
+}
+
+PyObject *py_whole_checkpoint(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return py_filter_follow((py_filter *)self)
+               ? live_work(self, true, live_checkpoint, NULL)
+               : NULL;
+}
+
+PyObject *py_whole_accept(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return py_filter_follow((py_filter *)self)
+               ? live_work(self, true, live_accept, NULL)
+               : NULL;
+}
+
+PyObject *py_whole_live(PyObject *self, PyObject *none)
+{
+    bly_live l;
+    (void)none;
+    PyObject *const done = py_filter_follow((py_filter *)self)
+                               ? live_work(self, false, live_tell, &l)
+                               : NULL;
+    if (!done)
+        return NULL;
+    Py_DECREF(done);
+    PyObject *const dict = PyDict_New();
+    if (dict &&
+        py_put(dict, "generation", PyLong_FromUnsignedLongLong(l.generation)) &&
+        py_put(dict, "users", PyLong_FromUnsignedLongLong(l.users)) &&
+        py_put(dict, "items_added",
+               PyLong_FromUnsignedLongLong(l.items_added)) &&
+        py_put(dict, "checkpoint", PyLong_FromUnsignedLongLong(l.checkpoint)) &&
+        py_put(dict, "checkpoint_time",
+               PyLong_FromUnsignedLongLong(l.checkpoint_time)) &&
+        py_put(dict, "checkpoint_items",
+               PyLong_FromUnsignedLongLong(l.checkpoint_items)) &&
+        py_put(dict, "unclean", PyBool_FromLong(l.unclean)) &&
+        py_put(dict, "reading", PyBool_FromLong(l.reading)) &&
+        py_put(dict, "damaged", PyBool_FromLong(l.damaged)))
+        return dict;
+    Py_XDECREF(dict);
+    return NULL;
+}
+
+PyObject *py_whole_replace(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = { "filter", "keep", NULL };
+    PyObject *v[2];
+    py_filter *const self = (py_filter *)object;
+    if (!py_args("replace", args, kwargs, names, 1, v))
+        return NULL;
+    const int keep = yes_or_no(v[1], 0);
+    if (keep < 0)
+        return NULL;
+    if (!v[0] || !PyObject_TypeCheck(v[0], py_filter_type)) {
+        PyErr_SetString(PyExc_TypeError, "replace() wants a Filter");
+        return NULL;
+    }
+    py_filter *const next = (py_filter *)v[0];
+    if (!py_filter_follow(self))
+        return NULL;
+    struct gate_pass pass =
+        gate_enter_both(&self->gate, true, &next->gate, true);
+    const bool open = self->filter && next->filter;
+    const bly_status st =
+        open ? bly_live_replace(self->filter, next->filter, keep) : BLY_OK;
+    gate_leave(&pass);
+    if (st)
+        return py_raise(st);
+    if (!open) {
+        PyErr_SetString(PyExc_ValueError, "the filter is closed");
+        return NULL;
+    }
+    if (!py_filter_follow(self))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 PyObject *py_whole_from_bytes(PyObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = { "bytes", "secret", "blind",

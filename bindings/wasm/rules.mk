@@ -19,7 +19,8 @@ WASM_HOT = src/engine/wasm_lines.c src/kinds/blocked.c src/engine/hash_many.c
 WASM_FEW = -Oz -Dalways_inline=__unused__ -mllvm -unroll-count=1
 WASM_FOR = $(if $(filter $(WASM_HOT),$1),-O2,$(if $(filter src/core/hash.c,$1),$2,$(WASM_FEW)))
 # Sources of the system's that WebAssembly has nothing of.
-WASM_LIB := $(filter-out src/core/machine.c src/format/attributes.c src/format/replace.c src/kinds/table.c \
+WASM_LIB := $(filter-out src/api/share.c src/core/machine.c src/format/attributes.c src/format/live.c \
+    src/format/replace.c src/kinds/table.c \
     $(wildcard src/engine/x86_*.c src/engine/arm_*.c src/engine/planes.c src/sketch/sides.c src/sketch/near*.c \
     src/index/*.c src/node/*.c),$(LIB_SRC))
 WASM_SRC := $(sort $(wildcard bindings/wasm/*.c bindings/wasm/machine/*.c))

@@ -110,9 +110,14 @@ static bly_status may_change(const bly_filter *f, bool able, unsigned ability)
         return bly_fail_ability(f->kind, ability);
     if (f->readonly)
         return bly_fail(BLY_EREADONLY,
-                        "the filter is mapped read-only: open it "
-                        "to change it");
-    return BLY_OK;
+                        f->live ? "the live filter was opened for reading: "
+                                  "open it for adding too"
+                                : "the filter is mapped read-only: open it "
+                                  "to change it");
+    return ability == BLY_ABILITY_ADD || ability == BLY_ABILITY_INCREASE ||
+                   ability == BLY_ABILITY_REMOVE
+               ? BLY_OK
+               : bly_filter_alone(f, bly_can_help(ability));
 }
 
 static bly_status need_secret(const bly_filter *f)
@@ -138,6 +143,8 @@ static bly_status add_all(bly_filter *f, add_fn *add, const uint64_t *keys,
     bly_status st = may_change(f, f->kind->add, BLY_ABILITY_ADD);
     if (!st && n)
         st = add(f, keys, n, fresh, &done);
+    if (!st && (st = bly_filter_still(f)))
+        done = 0;
     if (ndone)
         *ndone = done;
     return st;
@@ -452,7 +459,10 @@ bly_status bly_remove_hashes(bly_filter *f, const uint64_t *hashes, size_t n,
                                      ? keeps
                                      : bly_status_text(to[i]));
     }
-    return first;
+    const bly_status st = bly_filter_still(f);
+    for (size_t i = 0; st && each && i < n; i++)
+        each[i] = st;
+    return st ? st : first;
 }
 
 /* Of a key that is not there the batch says so, since nothing has changed. */
@@ -483,6 +493,8 @@ bly_status bly_increase_hashes(bly_filter *f, const uint64_t *hashes,
     bly_status st = may_change(f, f->kind->increase, BLY_ABILITY_INCREASE);
     if (!st && n)
         st = f->kind->increase(f, hashes, by, n, &done);
+    if (!st && (st = bly_filter_still(f)))
+        done = 0;
     if (ndone)
         *ndone = done;
     return st;
@@ -551,7 +563,7 @@ static void peek(const bly_filter *f, bly_stats *out)
     *out = (bly_stats){
         .kind = f->kind->name,
         .capacity = f->items,
-        .items_added = bly_filter_nadded(f),
+        .items_added = bly_filter_additions(f),
         .items_estimate = NAN,
         .items_sd = NAN,
         .fill = NAN,

@@ -64,6 +64,9 @@ bly_status bly_cells_open(bly_filter *f, void **cells, uint64_t *nbytes)
     if (f->readonly)
         return bly_fail(BLY_EREADONLY,
                         "the filter is mapped read-only: open it to change it");
+    const bly_status alone = bly_filter_alone(f, "be written from outside");
+    if (alone)
+        return alone;
     if (!f->kind->raw && !(f->kind->restate && f->kind->restate(f)))
         return bly_fail(BLY_ENOTSUP,
                         "the cells of this %s filter cannot be written from "
@@ -110,6 +113,9 @@ bly_status bly_raw_set(bly_filter *f, const void *bits, size_t nbytes)
     if (f->readonly)
         return bly_fail(BLY_EREADONLY,
                         "the filter is mapped read-only: open it to change it");
+    const bly_status alone = bly_filter_alone(f, "get other bits");
+    if (alone)
+        return alone;
     const unsigned used = f->kind->raw(&f->shape) % 8;
     unsigned char few[256];
     bly_block many = { 0 };

@@ -158,6 +158,17 @@ static inline uint64_t bly_word_or_shared(uint64_t *word, uint64_t mask)
     return mask & ~atomic_fetch_or_explicit(w, mask, memory_order_relaxed);
 }
 
+/* What such a writer has changed so far comes before what it reads from here
+ * on. On x86 it does anyway, unless the compiler changes it. */
+static inline void bly_fence(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    atomic_signal_fence(memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* A read that may meet such a writer. */
 static inline uint64_t bly_word_load(const uint64_t *word)
 {

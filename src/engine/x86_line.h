@@ -180,8 +180,11 @@ BLY_EIGHT uint64_t bly_line_single_avx512(uint64_t *line, uint64_t h, bool add)
 
 /* Each with its target. */
 #define BLY_LINE_TARGETS(X) X(avx512, BLY_AVX512) X(avx2, BLY_AVX2)
+/* Of them, those that read a line at once among many writers, too. */
+#define BLY_LINE_SHARED_TARGETS(X) X(avx512, BLY_AVX512)
 #else
 #define BLY_LINE_TARGETS(X)
+#define BLY_LINE_SHARED_TARGETS(X)
 #endif
 
 #endif

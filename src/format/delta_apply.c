@@ -247,7 +247,9 @@ bly_status bly_delta_read_sized(bly_filter *f, bly_get *get, void *ctx,
     if (f->readonly)
         return bly_fail(BLY_EREADONLY, "the filter is mapped read-only: open "
                                        "it to change it");
-    bly_status st = fetch_header(&src, &h);
+    bly_status st = bly_filter_alone(f, "be updated by a delta");
+    if (!st)
+        st = fetch_header(&src, &h);
     if (!st)
         st = admit_delta(f, &h);
     if (st)

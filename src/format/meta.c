@@ -284,7 +284,7 @@ static bly_status may_set(const bly_filter *f)
     return f->readonly ? bly_fail(BLY_EREADONLY, "the filter is mapped "
                                                  "read-only: open it to change "
                                                  "it")
-                       : BLY_OK;
+                       : bly_filter_alone(f, "get other metadata");
 }
 
 /* Replace an entry by e: the entry with the same tag, or the pair with the same

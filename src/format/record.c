@@ -114,7 +114,7 @@ bly_status bly_summed_fits(uint64_t nbytes)
 
 bool bly_record_intact(const bly_filter *f)
 {
-    if (!f->readonly)
+    if (!f->readonly || f->live)
         return true;
     struct bly_sums *const sums = bly_filter_sums(f);
     if (!sums)
@@ -150,7 +150,7 @@ static uint64_t sum_table(const bly_filter *f)
 /* The sum of a payload that is stored as it is. */
 static uint64_t sum_stored(const bly_filter *f, bool summed)
 {
-    if (f->readonly && summed == (bly_filter_sums(f) != NULL))
+    if (f->readonly && !f->live && summed == (bly_filter_sums(f) != NULL))
         return summed ? sum_table(f) : f->extra->outside->payload_sum;
     const uint64_t sum =
         summed ? sum_table(f) : bly_checksum(f->data, (size_t)f->shape.nbytes);
@@ -185,6 +185,7 @@ void bly_record_with(const bly_filter *f, bly_form form, uint64_t payload_sum,
         .nlayers = f->nlayers,
         .nstored = f->shape.nbytes,
         .summed = form == BLY_FORM_SUMMED,
+        .live = form == BLY_FORM_LIVE,
         .payload_sum = payload_sum,
         .former = f->former,
         .keying = bly_filter_keying(f),
@@ -226,7 +227,9 @@ void bly_record_encode(const bly_record *r, unsigned char page[BLY_PAGE])
 {
     memset(page, 0, BLY_PAGE);
     bly_record_begin(page);
-    bly_store32(page + AT_VERSION, r->summed ? 2 : 1);
+    bly_store32(page + AT_VERSION, r->live     ? BLY_LIVE_VERSION
+                                   : r->summed ? 2
+                                               : 1);
     bly_store32(page + AT_KIND, r->kind->id);
     bly_store32(page + AT_HASH, r->hash_id);
     bly_store64(page + AT_SEED, r->seed);
@@ -279,17 +282,27 @@ static bool all_zero(const unsigned char *p, size_t n)
 }
 
 /* Is the header whole, and of a form that this library writes? */
-static bly_status check_page(const unsigned char *page, bool sketch)
+static bly_status check_page(const unsigned char *page, bool sketch, bool live)
 {
     if (!bly_record_begins(page, sizeof record_magic))
         return bly_not_a_filter(page, BLY_SHORT_HEADER);
     /* Before the checksum, which another version may keep elsewhere. */
     const uint32_t version = bly_load32(page + AT_VERSION);
-    if (version < 1 || version > 2)
+    if (version < 1 || version > BLY_LIVE_VERSION || version == 3)
         return bly_fail(BLY_EFORMAT,
                         "is of format version %u and this bloomery reads "
-                        "versions 1 to 3: use a newer bloomery",
+                        "versions 1 to 4: use a newer bloomery",
                         (unsigned)version);
+    if (live && version != BLY_LIVE_VERSION)
+        return bly_fail(
+            BLY_EUNFIT,
+            "holds a filter that is not live: open it with "
+            "bly_open(), or make a live one of it with "
+            "bly_live_make() (the command: bloomery live make --from)");
+    if (!live && version == BLY_LIVE_VERSION)
+        return bly_fail(BLY_EBUSY, "holds a live filter, which other processes "
+                                   "may be changing: open it with bly_share() "
+                                   "(the commands add and has: --live)");
     const size_t at_sum = header_sum_at(bly_load32(page + AT_ENCODING));
     if (bly_load64(page + at_sum) != bly_checksum(page, at_sum))
         return bly_damaged("a header does not match its checksum");
@@ -472,13 +485,19 @@ static bly_status decode(const unsigned char *page, bly_find_kind *find,
 
 bly_status bly_record_decode(const unsigned char *page, bly_record *out)
 {
-    const bly_status st = check_page(page, false);
+    const bly_status st = check_page(page, false, false);
+    return st ? st : decode(page, bly_kind_by_id, out);
+}
+
+bly_status bly_record_decode_live(const unsigned char *page, bly_record *out)
+{
+    const bly_status st = check_page(page, false, true);
     return st ? st : decode(page, bly_kind_by_id, out);
 }
 
 bly_status bly_record_decode_sketch(const unsigned char *page,
                                     bly_find_kind *find, bly_record *out)
 {
-    const bly_status st = check_page(page, true);
+    const bly_status st = check_page(page, true, false);
     return st ? st : decode(page, find, out);
 }

@@ -30,6 +30,7 @@
 #include "kinds/kind.h"
 
 #define BLY_PAGE 4096
+#define BLY_LIVE_VERSION 4
 #define BLY_SHORT_HEADER 296 /* of a coded record, without metadata */
 
 /* Files that would be longer than this in version 1 are of version 2. A shorter
@@ -45,10 +46,11 @@ extern uint64_t bly_summed_from;
 
 /* How all records of a file are written. */
 typedef enum bly_form {
-    BLY_FORM_PLAIN,  /* version 1, the payload as it is */
-    BLY_FORM_SUMMED, /* version 2: the same, and a table of sums before it */
-    BLY_FORM_CODED,  /* version 1, coded */
-    BLY_FORM_COMPACT /* version 3, coded or not: compact.h */
+    BLY_FORM_PLAIN,   /* version 1, the payload as it is */
+    BLY_FORM_SUMMED,  /* version 2: the same, and a table of sums before it */
+    BLY_FORM_CODED,   /* version 1, coded */
+    BLY_FORM_COMPACT, /* version 3, coded or not: compact.h */
+    BLY_FORM_LIVE     /* version 4: live.h */
 } bly_form;
 
 /* The encoding of a sketch (stored.h): as it is, behind a short header. */
@@ -75,6 +77,7 @@ typedef struct bly_record {
     uint32_t encoding;    /* 0: as it is; else a bly_code */
     uint64_t nstored;     /* bytes of the payload in the file */
     bool summed;          /* version 2 */
+    bool live;            /* version 4: live.h */
     bool former;          /* version 3 in its older form: compact.c */
     uint64_t payload_sum; /* of the payload; summed: of the table */
     bly_keying keying;
@@ -150,6 +153,9 @@ size_t bly_record_span(const unsigned char *head, size_t have);
  * sane for its kind and every field is in range; what needs more than the
  * header to be judged is left to the reader. */
 bly_status bly_record_decode(const unsigned char *page, bly_record *out);
+
+/* The same of a live filter, and of nothing else. */
+bly_status bly_record_decode_live(const unsigned char *page, bly_record *out);
 
 /* The same of a sketch: its type is a kind too, which find() knows, and of
  * which the number, the parameters and sane() are used. */

@@ -358,10 +358,24 @@ static bly_status write_file(const bly_filter *f, bly_packing coding, bool away,
     return BLY_OK;
 }
 
+/* A copy of a live filter: what others add to it meanwhile would not match the
+ * checksum. */
+static bly_status write_live(const bly_filter *f, bly_packing coding,
+                             bly_put *put, void *ctx)
+{
+    bly_filter *copy;
+    bly_status st = bly_filter_copy(f, &copy);
+    if (!st)
+        st = write_file(copy, coding, true, put, ctx);
+    bly_free(copy);
+    return st;
+}
+
 bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
                           void *ctx)
 {
-    return write_file(f, coding, false, put, ctx);
+    return f->live ? write_live(f, coding, put, ctx)
+                   : write_file(f, coding, false, put, ctx);
 }
 
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
@@ -375,7 +389,9 @@ bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx)
 {
     if (!f || !put)
         return bly_fail_null("f or put");
-    const bly_status st = write_file(f, BLY_CODED_OR_NOT, true, put, ctx);
+    const bly_status st = f->live
+                              ? write_live(f, BLY_CODED_OR_NOT, put, ctx)
+                              : write_file(f, BLY_CODED_OR_NOT, true, put, ctx);
     bly_free(f);
     return st;
 }
@@ -454,8 +470,8 @@ bly_status bly_parts_new(const bly_filter *f, bly_parts **out)
     p->form = form;
     p->nbytes = nbytes;
     /* A mapped one has its sums from its file. */
-    p->ahead =
-        (form == BLY_FORM_PLAIN || form == BLY_FORM_SUMMED) && !f->readonly;
+    p->ahead = (form == BLY_FORM_PLAIN || form == BLY_FORM_SUMMED) &&
+               (!f->readonly || f->live);
     uint64_t *table = (uint64_t *)(void *)(p->record + nrecords);
     list_records(p, f, &table);
     bly_summing_start(&p->sum);

@@ -464,11 +464,12 @@ BLY_ONE_ADD(classic_add_7, classic_add_seven)
 void bly_classic_one(const bly_filter *f, bly_one *out)
 {
     const bool seven = f->shape.p[CLASSIC_K] == 7;
-    if (classic_sliced(f) || f->shared)
+    /* One writer sets bits without atomic operations; readers do not care. */
+    if (classic_sliced(f) || (f->shared && !f->live))
         return;
 #define CHOOSE(layout, k)                    \
     (BLY_ONE_SET_HAS(out, layout##_has_##k), \
-     BLY_ONE_SET_ADD(out, layout##_add_##k))
+     f->shared ? (void)0 : BLY_ONE_SET_ADD(out, layout##_add_##k))
     if (f->shape.p[CLASSIC_LAYOUT] == CLASSIC_SPREAD) {
         seven ? CHOOSE(spread, 7) : CHOOSE(spread, one);
     } else {

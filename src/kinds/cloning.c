@@ -95,7 +95,13 @@ static bly_status cloning_state(const bly_filter *f, bly_filter *copy)
     const size_t nstate = f->kind->nstate * sizeof(uint64_t);
     if (nstate)
         memcpy(copy->state, f->state, nstate);
-    copy->nadded = f->nadded;
+    copy->nadded = bly_filter_additions(f);
+    if (f->live) {
+        /* Others may have been adding all the while. */
+        if (f->kind->mend)
+            f->kind->mend(copy);
+        return BLY_OK;
+    }
     /* The file may have changed since it was verified. */
     return f->readonly && f->kind->check && !f->kind->check(copy)
                ? bly_fail(BLY_EFORMAT, "damaged: its file changed while it was "

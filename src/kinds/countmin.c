@@ -720,4 +720,5 @@ const bly_kind bly_kind_countmin = {
     .compare = bly_countmin_compare, /* no .intersect: see above */
     .fold = bly_countmin_fold,
     .restate = bly_countmin_restate,
+    .mend = BLY_SYSTEM(bly_countmin_mend),
 };

@@ -60,6 +60,7 @@ static inline void countmin_store(void *data, uint64_t i, uint64_t v, bool wide)
 /* Functions of the kind's descriptor. */
 bool bly_countmin_check(const bly_filter *f);
 bool bly_countmin_restate(bly_filter *f);
+void bly_countmin_mend(bly_filter *f);
 void bly_countmin_stat(const bly_filter *f, bly_stats *out);
 bly_status bly_countmin_merge(bly_filter *dst, const bly_filter *src);
 bly_status bly_countmin_merge_part(bly_filter *dst, const bly_part *p);

@@ -57,6 +57,44 @@ bool bly_countmin_restate(bly_filter *f)
     return true;
 }
 
+/* The sum of a row, UINT64_MAX at most. */
+static uint64_t countmin_row_sum(const bly_filter *f, uint64_t row)
+{
+    const bool wide = countmin_wide(f);
+    const uint64_t w = f->shape.p[COUNTMIN_WIDTH];
+    uint64_t sum = 0;
+    for (uint64_t i = row * w; i < (row + 1) * w; i++) {
+        const uint64_t c = countmin_load(f->data, i, wide);
+        sum = c > UINT64_MAX - sum ? UINT64_MAX : sum + c;
+    }
+    return sum;
+}
+
+/* An addition that was not finished is in some rows only. The others get it in
+ * whatever counters have room for it: no count is too low. */
+void bly_countmin_mend(bly_filter *f)
+{
+    const bool wide = countmin_wide(f);
+    const uint64_t w = f->shape.p[COUNTMIN_WIDTH],
+                   d = f->shape.p[COUNTMIN_DEPTH];
+    uint64_t most = 0;
+    for (uint64_t row = 0; row < d; row++) {
+        const uint64_t sum = countmin_row_sum(f, row);
+        most = sum > most ? sum : most;
+    }
+    for (uint64_t row = 0; row < d; row++) {
+        uint64_t lacks = most - countmin_row_sum(f, row);
+        for (uint64_t i = row * w; lacks && i < (row + 1) * w; i++) {
+            const uint64_t c = countmin_load(f->data, i, wide);
+            const uint64_t room = (wide ? UINT64_MAX : UINT32_MAX) - c;
+            const uint64_t more = lacks < room ? lacks : room;
+            countmin_store(f->data, i, c + more, wide);
+            lacks -= more;
+        }
+    }
+    f->state[COUNTMIN_TOTAL] = most;
+}
+
 static double countmin_row_used(const bly_filter *f, uint64_t row)
 {
     const bool wide = countmin_wide(f);

@@ -1,6 +1,10 @@
 /*
  * filter.c - the life of a filter: make, release, copy, compare
  */
+#define _GNU_SOURCE
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -515,11 +519,14 @@ static void filter_clear(bly_filter *f, bool keep_extra)
         bly_free(f->layer[i]);
     if (f->places)
         bly_mem_release(&mem, f->layer, places_bytes(f->places));
-    bly_mem_release(&mem, f->state, body_size(f));
+    if (!f->live) /* its state is in the map */
+        bly_mem_release(&mem, f->state, body_size(f));
     bly_mem_release(&mem, e->meta, meta_bytes(e->meta));
     if (e->outside) {
         bly_block_free(&mem, &e->outside->block);
         bly_sums_free(&mem, e->outside->sums);
+        if (e->outside->living)
+            e->outside->living->leave(e->outside->living);
         if (e->outside->map)
             munmap(e->outside->map, e->outside->map_bytes);
         bly_mem_release(&mem, e->outside, sizeof *e->outside);
@@ -574,6 +581,10 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
         return bly_fail(BLY_EINVAL,
                         "a filter becomes another one that was made from it, "
                         "in the same memory");
+    const bly_status alone =
+        bly_filter_alone(f->live ? f : from, "be replaced here");
+    if (alone)
+        return alone;
     if (nparams > room)
         return bly_fail(BLY_EUNFIT,
                         "a filter of kind %s has no place for the parameters "
@@ -786,10 +797,49 @@ void bly_set_compact(bly_filter *f, bool compact)
     f->compact = compact;
 }
 
+/* The sum that this processor's writers count in. A line that many of them
+ * write would cost each as much as the whole addition. */
+static _Atomic uint64_t *live_count(const bly_filter *f)
+{
+#ifdef __linux__
+    const unsigned cpu = (unsigned)sched_getcpu();
+#else
+    const unsigned cpu = 0;
+#endif
+    return f->extra->outside->living->counts +
+           cpu % BLY_LIVE_COUNTS * (BLY_LINE / sizeof(uint64_t));
+}
+
+uint64_t bly_filter_additions(const bly_filter *f)
+{
+    if (!f->live)
+        return bly_filter_nadded(f);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < BLY_LIVE_COUNTS; i++)
+        sum += atomic_load_explicit(f->extra->outside->living->counts +
+                                        i * (BLY_LINE / sizeof(uint64_t)),
+                                    memory_order_relaxed);
+    /* Removals that nobody had added. */
+    return sum >> 63 ? 0 : sum;
+}
+
+bly_status bly_filter_alone(const bly_filter *f, const char *what)
+{
+    return f->live ? bly_fail(BLY_ENOTSUP,
+                              "other processes may be using this live filter, "
+                              "so it cannot %s: do that to a clone, and put "
+                              "it in its place with bly_live_replace()",
+                              what)
+                   : BLY_OK;
+}
+
 void bly_filter_added(bly_filter *f, uint64_t n)
 {
     /* Relaxed order: nobody relies on the count to see other writes. */
-    if (f->shared)
+    if (f->live) {
+        if (n)
+            atomic_fetch_add_explicit(live_count(f), n, memory_order_relaxed);
+    } else if (f->shared)
         atomic_fetch_add_explicit((_Atomic uint64_t *)&f->nadded, n,
                                   memory_order_relaxed);
     else
@@ -798,6 +848,11 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
+    if (f->live) {
+        if (n)
+            atomic_fetch_sub_explicit(live_count(f), n, memory_order_relaxed);
+        return;
+    }
     /* A file may contain any count, and after an intersection nadded is only a
      * bound. */
     if (!f->shared) {

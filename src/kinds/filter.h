@@ -324,6 +324,30 @@ static inline uint64_t bly_filter_nadded(const bly_filter *f)
                                 memory_order_relaxed);
 }
 
+/* The same, of any filter: those of a live one are counted by many
+ * processes. */
+uint64_t bly_filter_additions(const bly_filter *f);
+
+/* Is what was just added to f, if it is live, where others see it? If not, the
+ * status says why: bloomery/live.h. */
+static inline bly_status bly_filter_still(const bly_filter *f)
+{
+    if (!f->live)
+        return BLY_OK;
+    /* The bits first, then this look: whoever replaces the filter sets the mark
+     * first and then takes over the bits. */
+    bly_fence();
+    const bly_living *const l = f->extra->outside->living;
+    return atomic_load_explicit(l->moved, memory_order_acquire) |
+                   atomic_load_explicit(l->lost, memory_order_acquire)
+               ? l->trouble(f)
+               : BLY_OK;
+}
+
+/* BLY_ENOTSUP for a live filter, which other processes are using: `what`
+ * needs it alone. */
+bly_status bly_filter_alone(const bly_filter *f, const char *what);
+
 /* Add n additions that changed something to the count, or subtract n
  * removals. */
 void bly_filter_added(bly_filter *f, uint64_t n);

@@ -104,6 +104,21 @@ typedef struct bly_extra {
     struct bly_outside *outside;
 } bly_extra;
 
+/* What a live filter (bloomery/live.h) shares with other processes, in its
+ * mapped file; format/live.c makes it. */
+typedef struct bly_living {
+    _Atomic uint64_t *counts; /* additions: BLY_LIVE_COUNTS sums, one to a line;
+                                 the number is their sum */
+    /* Not 0: the filter was replaced by another generation, or its file was cut
+     * off under this process, and what is added now may be lost. */
+    const _Atomic uint64_t *moved, *lost;
+    bly_status (*trouble)(const bly_filter *f); /* then: why adding failed */
+    void (*leave)(struct bly_living *l);        /* f is being freed */
+} bly_living;
+
+/* Writers on different processors count in different lines. */
+#define BLY_LIVE_COUNTS 64
+
 /* Memory that is not the filter's own block: NULL where there is none. */
 typedef struct bly_outside {
     bly_mem mem;     /* an allocator that bly_mem_number() has no number for */
@@ -115,7 +130,9 @@ typedef struct bly_outside {
         payload_sum; /* of the data, where mapped: bly_verify() expects it */
     struct bly_sums *sums; /* used instead where the file has one sum per block
                               of the data; else NULL (core/block_sums.h) */
-    const bly_ways *read;  /* with sums: for when all blocks are compared */
+    const bly_ways *read;  /* with sums: for when all blocks are compared; of a
+                              live filter: those of its kind */
+    bly_living *living;    /* of a live filter */
 } bly_outside;
 
 /* Filters of 100 keys are wanted as often as filters of a billion, and there
@@ -154,6 +171,7 @@ struct bly_filter {
                          from */
     bool inside : 1;  /* data is in the body */
     bool written : 1; /* by the caller's own code, which need not say so */
+    bool live : 1;    /* extra->outside->living; shared, unless read-only */
     bly_shape shape;  /* the last: cut off behind `room` params */
 };
 
@@ -338,6 +356,12 @@ typedef struct bly_kind {
     /* For kinds that can take keys from many threads at once: can a filter of
      * this shape? NULL: yes. */
     bool (*shares)(const bly_shape *s);
+
+    /* Bring state and data of a shared filter whose writers were killed at any
+     * instruction, or are still at work while it was copied, to what check()
+     * accepts. Nothing that was added may be lost. NULL: there is nothing to
+     * do. */
+    void (*mend)(bly_filter *f);
 
     /* For kinds with remove(): the reason why a filter of this shape removes
      * nothing, so that remove() refuses every key that is there. It returns

@@ -96,6 +96,20 @@ static bool has_unread_int(const bly_filter *f, uint64_t key)
                                 : f->extra->outside->read->has_int(f, key);
 }
 
+/* ----------------------------------------------------------- live filters */
+
+static bly_status add_live(bly_filter *f, uint64_t h)
+{
+    const bly_status st = f->extra->outside->read->add(f, h);
+    return st ? st : bly_filter_still(f);
+}
+
+static bly_status add_live_int(bly_filter *f, uint64_t key)
+{
+    const bly_status st = f->extra->outside->read->add_int(f, key);
+    return st ? st : bly_filter_still(f);
+}
+
 /* --------------------------------------------------- ways, once for all */
 
 /* A filter has only a pointer to its ways, since there may be millions of
@@ -167,6 +181,12 @@ void bly_filter_ready(bly_filter *f)
         one.ways.remove = NULL;
     if (!f->places)
         f->aid = one.aid;
+    if (f->live && one.ways.add) {
+        f->extra->outside->read = bly_ways_lasting(&one.ways);
+        one.ways.add = f->extra->outside->read ? add_live : NULL;
+        one.ways.add_int =
+            one.ways.add && one.ways.add_int ? add_live_int : NULL;
+    }
     f->ways = bly_ways_lasting(&one.ways);
     if (!f->ways || (f->places && one.aid))
         f->ways = !kind->has || f->blind ? &ways_unknown : &ways_by_batch;

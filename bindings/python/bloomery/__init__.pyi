@@ -60,6 +60,20 @@ class Filter:
         max_bytes: _Count | None = None,
     ) -> _F: ...
     @classmethod
+    def share(
+        cls: type[_F], path: _Path, /, *,
+        items: _Count | None = None, fpr: float | str | None = None,
+        kind: str | None = None, bits: _Count | None = None, seed: _Count = 0,
+        secret: bytes | None = None, keys: _KeyType | None = None,
+        folded: bool = False, trimmed: bool = False, no_cr: bool = False,
+        max_bytes: _Count | None = None, reading: bool = False,
+        options: Mapping[str, _Option] | None = None, **more: _Option,
+    ) -> _F: ...
+    def checkpoint(self) -> None: ...
+    def accept(self) -> None: ...
+    def live(self) -> dict[str, int | bool]: ...
+    def replace(self, filter: Filter, /, *, keep: bool = False) -> None: ...
+    @classmethod
     def from_bytes(
         cls: type[_F], bytes: Buffer, *, secret: bytes | None = None, blind: bool = False,
         max_bytes: _Count | None = None,
