@@ -3,6 +3,8 @@
  *
  * Reads it as one more process does: nobody waits for it.
  */
+#define _DEFAULT_SOURCE /* nanosleep() */
+
 #include <errno.h>
 #include <math.h>
 #include <time.h>
