@@ -248,7 +248,7 @@ static const struct name {
     { "LIST", offer_files, "" },         { "CAPTURE", offer_files, ".pcap" },
     { "DIGEST", offer_files, ".dig" },   { "ARCHIVE", offer_folders, "" },
     { "MIRROR", offer_files, "" },       { "INDEX", offer_files, ".blx" },
-    { "PART", offer_files, ".blx" },
+    { "PART", offer_files, ".blx" },     { "WITH", offer_files, ".bly" },
 };
 
 /* And what only the user knows. */

@@ -435,7 +435,7 @@ def test_many_at_once(digest_file, variant):
 def test_without_its_program_it_says_so(bare, trouble, ok):
     for verb in "get", "serve", "relay":
         trouble("digest", verb, "x:1", program=bare,
-                says=["bloomery-web", "libcurl and libmicrohttpd"])
+                says=["bloomery-web", "libcurl, libmicrohttpd and libsodium"])
     ok("digest", "build", "-o", "d", stdin="http://a.test/\n", program=bare)
     assert "--listen" in ok("digest", "--help", program=bare).out
 
