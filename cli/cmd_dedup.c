@@ -567,8 +567,8 @@ static const struct example dedup_examples[] = {
       "add what is new since then" },
     { "bloomery dedup --paragraphs --filter seen.bly crawl.jsonl -o out.jsonl",
       "remove paragraphs seen before" },
-    { "bloomery dedup split --tasks 200 --engine slurm --work /shared/run "
-      "corpus/*.jsonl.zst -o clean.jsonl --removed gone.tsv",
+    { "bloomery dedup split --tasks 200 --engine slurm --work DIR "
+      "*.jsonl -o clean.jsonl",
       "the same result from 200 tasks of a cluster" },
     { 0 },
 };

@@ -190,7 +190,7 @@ READS = [Recipe(*r) if isinstance(r, tuple) else Recipe(r) for r in [
     "get ages.bly -f names.txt",
     "info a.bly",
     "info --json counting.bly",
-    "has --live live.bly -f b.txt",
+    ("has --live live.bly -f b.txt", (), 1),
     ("watch --times 1 live.bly", (), 0, (), "", False, True),
     # What changes one writes to memory: test_live_command.py has that disk.
     ("live checkpoint a.bly", (), 2),

@@ -110,10 +110,11 @@ static bly_status may_change(const bly_filter *f, bool able, unsigned ability)
         return bly_fail_ability(f->kind, ability);
     if (f->readonly)
         return bly_fail(BLY_EREADONLY,
-                        f->live ? "the live filter was opened for reading: "
-                                  "open it for adding too"
-                                : "the filter is mapped read-only: open it "
-                                  "to change it");
+                        bly_filter_live(f)
+                            ? "the live filter was opened for reading: "
+                              "open it for adding too"
+                            : "the filter is mapped read-only: open it "
+                              "to change it");
     return ability == BLY_ABILITY_ADD || ability == BLY_ABILITY_INCREASE ||
                    ability == BLY_ABILITY_REMOVE
                ? BLY_OK

@@ -131,7 +131,7 @@ bly_status bly_verify(const bly_filter *f)
 {
     if (!f)
         return bly_fail_null("f");
-    if (!f->readonly || f->live)
+    if (!f->readonly || bly_filter_live(f))
         return BLY_OK; /* was checked when it was read; or has no checksum */
     /* Payloads start at a page of the file, which may be less than one of the
      * machine; then the advice is refused, and only that. */

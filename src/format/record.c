@@ -114,7 +114,7 @@ bly_status bly_summed_fits(uint64_t nbytes)
 
 bool bly_record_intact(const bly_filter *f)
 {
-    if (!f->readonly || f->live)
+    if (!f->readonly || bly_filter_live(f))
         return true;
     struct bly_sums *const sums = bly_filter_sums(f);
     if (!sums)
@@ -150,7 +150,8 @@ static uint64_t sum_table(const bly_filter *f)
 /* The sum of a payload that is stored as it is. */
 static uint64_t sum_stored(const bly_filter *f, bool summed)
 {
-    if (f->readonly && !f->live && summed == (bly_filter_sums(f) != NULL))
+    if (f->readonly && !bly_filter_live(f) &&
+        summed == (bly_filter_sums(f) != NULL))
         return summed ? sum_table(f) : f->extra->outside->payload_sum;
     const uint64_t sum =
         summed ? sum_table(f) : bly_checksum(f->data, (size_t)f->shape.nbytes);

@@ -374,8 +374,8 @@ static bly_status write_live(const bly_filter *f, bly_packing coding,
 bly_status bly_file_write(const bly_filter *f, bly_packing coding, bly_put *put,
                           void *ctx)
 {
-    return f->live ? write_live(f, coding, put, ctx)
-                   : write_file(f, coding, false, put, ctx);
+    return bly_filter_live(f) ? write_live(f, coding, put, ctx)
+                              : write_file(f, coding, false, put, ctx);
 }
 
 bly_status bly_write(const bly_filter *f, bly_put *put, void *ctx)
@@ -389,7 +389,7 @@ bly_status bly_write_away(bly_filter *f, bly_put *put, void *ctx)
 {
     if (!f || !put)
         return bly_fail_null("f or put");
-    const bly_status st = f->live
+    const bly_status st = bly_filter_live(f)
                               ? write_live(f, BLY_CODED_OR_NOT, put, ctx)
                               : write_file(f, BLY_CODED_OR_NOT, true, put, ctx);
     bly_free(f);
@@ -471,7 +471,7 @@ bly_status bly_parts_new(const bly_filter *f, bly_parts **out)
     p->nbytes = nbytes;
     /* A mapped one has its sums from its file. */
     p->ahead = (form == BLY_FORM_PLAIN || form == BLY_FORM_SUMMED) &&
-               (!f->readonly || f->live);
+               (!f->readonly || bly_filter_live(f));
     uint64_t *table = (uint64_t *)(void *)(p->record + nrecords);
     list_records(p, f, &table);
     bly_summing_start(&p->sum);

@@ -317,9 +317,9 @@ static void blocked_one(const bly_filter *f, bly_one *out)
     }
     BLY_LINE_TARGETS(BLOCKED_CHOOSE)
 #undef BLOCKED_CHOOSE
-#define BLOCKED_CHOOSE(name, target)                          \
-    if (f->live && f->shared && f->shape.p[BLOCKED_K] == 8 && \
-        row->has == bly_lines_has_shared_##name)              \
+#define BLOCKED_CHOOSE(name, target)                                     \
+    if (bly_filter_live(f) && f->shared && f->shape.p[BLOCKED_K] == 8 && \
+        row->has == bly_lines_has_shared_##name)                         \
         BLY_ONE_SET_HAS_FOR(out, blocked_has_##name);
     BLY_LINE_SHARED_TARGETS(BLOCKED_CHOOSE)
 #undef BLOCKED_CHOOSE

@@ -465,7 +465,7 @@ void bly_classic_one(const bly_filter *f, bly_one *out)
 {
     const bool seven = f->shape.p[CLASSIC_K] == 7;
     /* One writer sets bits without atomic operations; readers do not care. */
-    if (classic_sliced(f) || (f->shared && !f->live))
+    if (classic_sliced(f) || (f->shared && !bly_filter_live(f)))
         return;
 #define CHOOSE(layout, k)                    \
     (BLY_ONE_SET_HAS(out, layout##_has_##k), \

@@ -96,7 +96,7 @@ static bly_status cloning_state(const bly_filter *f, bly_filter *copy)
     if (nstate)
         memcpy(copy->state, f->state, nstate);
     copy->nadded = bly_filter_additions(f);
-    if (f->live) {
+    if (bly_filter_live(f)) {
         /* Others may have been adding all the while. */
         if (f->kind->mend)
             f->kind->mend(copy);

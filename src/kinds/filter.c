@@ -519,7 +519,7 @@ static void filter_clear(bly_filter *f, bool keep_extra)
         bly_free(f->layer[i]);
     if (f->places)
         bly_mem_release(&mem, f->layer, places_bytes(f->places));
-    if (!f->live) /* its state is in the map */
+    if (!bly_filter_live(f)) /* its state is in the map */
         bly_mem_release(&mem, f->state, body_size(f));
     bly_mem_release(&mem, e->meta, meta_bytes(e->meta));
     if (e->outside) {
@@ -582,7 +582,7 @@ bly_status bly_become(bly_filter *f, bly_filter *from)
                         "a filter becomes another one that was made from it, "
                         "in the same memory");
     const bly_status alone =
-        bly_filter_alone(f->live ? f : from, "be replaced here");
+        bly_filter_alone(bly_filter_live(f) ? f : from, "be replaced here");
     if (alone)
         return alone;
     if (nparams > room)
@@ -812,7 +812,7 @@ static _Atomic uint64_t *live_count(const bly_filter *f)
 
 uint64_t bly_filter_additions(const bly_filter *f)
 {
-    if (!f->live)
+    if (!bly_filter_live(f))
         return bly_filter_nadded(f);
     uint64_t sum = 0;
     for (unsigned i = 0; i < BLY_LIVE_COUNTS; i++)
@@ -825,18 +825,19 @@ uint64_t bly_filter_additions(const bly_filter *f)
 
 bly_status bly_filter_alone(const bly_filter *f, const char *what)
 {
-    return f->live ? bly_fail(BLY_ENOTSUP,
-                              "other processes may be using this live filter, "
-                              "so it cannot %s: do that to a clone, and put "
-                              "it in its place with bly_live_replace()",
-                              what)
-                   : BLY_OK;
+    return bly_filter_live(f)
+               ? bly_fail(BLY_ENOTSUP,
+                          "other processes may be using this live filter, "
+                          "so it cannot %s: do that to a clone, and put "
+                          "it in its place with bly_live_replace()",
+                          what)
+               : BLY_OK;
 }
 
 void bly_filter_added(bly_filter *f, uint64_t n)
 {
     /* Relaxed order: nobody relies on the count to see other writes. */
-    if (f->live) {
+    if (bly_filter_live(f)) {
         if (n)
             atomic_fetch_add_explicit(live_count(f), n, memory_order_relaxed);
     } else if (f->shared)
@@ -848,7 +849,7 @@ void bly_filter_added(bly_filter *f, uint64_t n)
 
 void bly_filter_removed(bly_filter *f, uint64_t n)
 {
-    if (f->live) {
+    if (bly_filter_live(f)) {
         if (n)
             atomic_fetch_sub_explicit(live_count(f), n, memory_order_relaxed);
         return;

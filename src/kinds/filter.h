@@ -332,7 +332,7 @@ uint64_t bly_filter_additions(const bly_filter *f);
  * status says why: bloomery/live.h. */
 static inline bly_status bly_filter_still(const bly_filter *f)
 {
-    if (!f->live)
+    if (!bly_filter_live(f))
         return BLY_OK;
     /* The bits first, then this look: whoever replaces the filter sets the mark
      * first and then takes over the bits. */

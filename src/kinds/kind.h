@@ -171,9 +171,21 @@ struct bly_filter {
                          from */
     bool inside : 1;  /* data is in the body */
     bool written : 1; /* by the caller's own code, which need not say so */
-    bool live : 1;    /* extra->outside->living; shared, unless read-only */
+    bool live : 1;    /* extra->outside->living; shared, unless read-only; ask
+                         bly_filter_live() */
     bly_shape shape;  /* the last: cut off behind `room` params */
 };
+
+/* In WebAssembly no process has a file in common with another. */
+static inline bool bly_filter_live(const bly_filter *f)
+{
+#ifdef __wasm__
+    (void)f;
+    return false;
+#else
+    return f->live;
+#endif
+}
 
 /* The metadata of a file: its entries, byte for byte, which format/meta.h reads
  * and writes, and what they say about the keys. */

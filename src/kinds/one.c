@@ -181,7 +181,7 @@ void bly_filter_ready(bly_filter *f)
         one.ways.remove = NULL;
     if (!f->places)
         f->aid = one.aid;
-    if (f->live && one.ways.add) {
+    if (bly_filter_live(f) && one.ways.add) {
         f->extra->outside->read = bly_ways_lasting(&one.ways);
         one.ways.add = f->extra->outside->read ? add_live : NULL;
         one.ways.add_int =
