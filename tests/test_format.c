@@ -521,7 +521,7 @@ static void lies_are_refused(void **unused)
 {
     (void)unused;
     static const lie lies[] = {
-        { AT_VERSION, 4, 4, "format version 4" },
+        { AT_VERSION, 4, 5, "format version 5" },
         { AT_VERSION, 4, 0, "format version 0" },
         { AT_KIND, 4, 0, "newer" },
         { AT_KIND, 4, 999, "number 999" },

@@ -25,14 +25,12 @@
  * bly_checkpoint() at the latest. After a power cut, the file holds at least
  * what it held at the last checkpoint, for keys are only ever added to it in
  * between; bly_live_of() then says `unclean`, until somebody calls
- * bly_live_accept(). Whatever was checkpointed never gets a wrong "no". (If
- * keys were removed since then: some of them may be back.) A file in /dev/shm
- * is gone, of course.
+ * bly_live_accept(). Whatever was checkpointed never gets a wrong "no". A file
+ * in /dev/shm is gone, of course.
  *
  * Which kinds. Those with the ability SHARE that need no memory but their own:
- * blocked, classic in all layouts, counting unless its counters have 3 bits,
- * countmin with plain update, and relatives. Others fail with BLY_ENOTSUP and
- * the reason.
+ * blocked, classic in all layouts, countmin with plain update, and relatives.
+ * Others fail with BLY_ENOTSUP and the reason.
  *
  * What others can do to it. A program that truncates the file takes memory away
  * that is in use: the next access is a SIGBUS. See bly_live_rescue(). A program

@@ -73,68 +73,6 @@ bly_cell_put(unsigned char *cells, uint64_t j, unsigned width, uint32_t value)
     }
 }
 
-/* May many threads change counters of this width at once? Those that lie in one
- * unit of memory, which can be exchanged. */
-static inline bool bly_cell_width_shares(uint64_t width)
-{
-    return width == 2 || width == 4 || width == 8 || width == 16 || width == 32;
-}
-
-/* bly_cell_get() while others may change the counter. */
-static inline __attribute__((always_inline)) uint32_t
-bly_cell_peek(const unsigned char *cells, uint64_t j, unsigned width)
-{
-    const unsigned char *const at = cells + bly_cell_byte(j, width);
-    if (width <= 8 && bly_cell_width_shares(width))
-        return (uint32_t)__atomic_load_n(at, __ATOMIC_RELAXED) >>
-                   (j * width & 7) &
-               bly_cell_top(width);
-    if (width == 16) {
-        const uint16_t unit = __atomic_load_n(
-            (const uint16_t *)(const void *)at, __ATOMIC_RELAXED);
-        return bly_load16((const unsigned char *)&unit);
-    }
-    if (width == 32) {
-        const uint32_t unit = __atomic_load_n(
-            (const uint32_t *)(const void *)at, __ATOMIC_RELAXED);
-        return bly_load32((const unsigned char *)&unit);
-    }
-    return bly_cell_get(cells, j, width);
-}
-
-/* Change counter j from `was` to `now` as one of many writers, where
- * bly_cell_width_shares(). False if it is no longer `was`, or a neighbour has
- * just changed. */
-static inline __attribute__((always_inline)) bool
-bly_cell_swap(unsigned char *cells, uint64_t j, unsigned width, uint32_t was,
-              uint32_t now)
-{
-    unsigned char *const at = cells + bly_cell_byte(j, width);
-    if (width == 32) {
-        uint32_t old, new;
-        bly_store32((unsigned char *)&old, was);
-        bly_store32((unsigned char *)&new, now);
-        return __atomic_compare_exchange_n((uint32_t *)(void *)at, &old, new,
-                                           true, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED);
-    }
-    if (width == 16) {
-        uint16_t old, new;
-        bly_store16((unsigned char *)&old, (uint16_t)was);
-        bly_store16((unsigned char *)&new, (uint16_t)now);
-        return __atomic_compare_exchange_n((uint16_t *)(void *)at, &old, new,
-                                           true, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED);
-    }
-    const unsigned shift = (unsigned)(j * width & 7);
-    unsigned char old = __atomic_load_n(at, __ATOMIC_RELAXED);
-    const unsigned mask = bly_cell_top(width) << shift;
-    return (old & mask) == was << shift &&
-           __atomic_compare_exchange_n(
-               at, &old, (unsigned char)((old & ~mask) | now << shift), true,
-               __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
 /* c + by, or the top if that is reached. */
 static inline uint32_t bly_cell_sum(uint32_t c, uint64_t by, uint32_t top)
 {

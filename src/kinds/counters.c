@@ -13,14 +13,14 @@ counter_in_use(const void *ctx, uint64_t at, uint64_t tag)
 {
     const counters_width *const c = ctx;
     (void)tag;
-    return bly_cell_peek(c->cells, at, c->width) != 0;
+    return bly_cell_get(c->cells, at, c->width) != 0;
 }
 
 static inline __attribute__((always_inline)) bool
 counter_in_use32(const void *cells, uint64_t at, uint64_t tag)
 {
     (void)tag;
-    return bly_cell_peek(cells, at, 32) != 0;
+    return bly_cell_get(cells, at, 32) != 0;
 }
 
 void bly_counters_has(const unsigned char *cells, uint64_t m, unsigned width,

@@ -12,7 +12,7 @@ static inline __attribute__((always_inline)) bool
 bly_counter_in_use4(const void *cells, uint64_t at, uint64_t tag)
 {
     (void)tag;
-    return bly_cell_peek(cells, at, 4) != 0;
+    return bly_cell_get(cells, at, 4) != 0;
 }
 
 /* A query for m counters of 4 bits, the usual width. As a literal, the width

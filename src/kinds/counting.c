@@ -219,50 +219,13 @@ counting_raise_one(void *ctx, size_t i, bly_spots at)
         b->fresh[i / 64] |= (uint64_t)clear << i % 64;
 }
 
-/* Raise or lower a counter as one of many writers, and return what it was. */
-static inline __attribute__((always_inline)) uint32_t
-counting_change(unsigned char *cells, uint64_t spot, unsigned width,
-                uint64_t up, uint32_t down)
-{
-    const uint32_t top = bly_cell_top(width);
-    uint32_t c, now;
-    do {
-        c = bly_cell_peek(cells, spot, width);
-        now = c == top ? top : bly_cell_sum(c, up, top) - (c ? down : 0);
-    } while (now != c && !bly_cell_swap(cells, spot, width, c, now));
-    return c;
-}
-
-/* counting_raise() among many writers. Two of them that add one new key at the
- * same time may both find it new, and at least one does. */
-static inline __attribute__((always_inline)) void
-counting_raise_shared(void *ctx, size_t i, bly_spots at)
-{
-    counting_batch *const b = ctx;
-    const uint32_t top = bly_cell_top(b->width);
-    const uint64_t by = b->by ? b->by[i] : 1;
-    uint64_t stuck = 0;
-    bool new_key = false, changed = false;
-    for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c =
-            counting_change(b->f->data, bly_spot(at, j), b->width, by, 0);
-        new_key |= c == 0;
-        changed |= c != top && by;
-        stuck += c != top && bly_cell_sum(c, by, top) == top;
-    }
-    b->changed += changed;
-    b->stuck += stuck;
-    if (b->fresh)
-        b->fresh[i / 64] |= (uint64_t)new_key << i % 64;
-}
-
 static inline __attribute__((always_inline)) uint32_t
 counting_least(const counting_batch *b, bly_spots at)
 {
     uint32_t least = UINT32_MAX;
     BLY_UNROLL(8)
     for (uint64_t j = 0; j < at.n; j++) {
-        const uint32_t c = bly_cell_peek(b->cells, bly_spot(at, j), b->width);
+        const uint32_t c = bly_cell_get(b->cells, bly_spot(at, j), b->width);
         least = c < least ? c : least;
     }
     return least;
@@ -286,24 +249,6 @@ counting_lower(void *ctx, size_t i, bly_spots at)
     }
     b->each[i] = BLY_OK;
     b->changed++;
-}
-
-/* counting_lower() among many writers. A counter that was above 0 may be so no
- * longer, where another one takes out the same key: then nothing was taken. */
-static inline __attribute__((always_inline)) void
-counting_lower_shared(void *ctx, size_t i, bly_spots at)
-{
-    counting_batch *const b = ctx;
-    unsigned char *const cells = b->f->data;
-    bool in = counting_least(b, at) != 0;
-    uint64_t j = 0;
-    for (; j < at.n && in; j++)
-        in = counting_change(cells, bly_spot(at, j), b->width, 0, 1) != 0;
-    if (!in && j)
-        while (--j > 0)
-            (void)counting_change(cells, bly_spot(at, j - 1), b->width, 1, 0);
-    b->each[i] = in ? BLY_OK : BLY_EABSENT;
-    b->changed += in;
 }
 
 static inline __attribute__((always_inline)) void
@@ -334,26 +279,6 @@ counting_run(const bly_filter *f, counting_batch *b, const uint64_t *h,
     }
 }
 
-/* Counters that stuck, into the state, which other writers may change, too. */
-static void counting_note_stuck(bly_filter *f, uint64_t n)
-{
-    if (!f->shared)
-        f->state[COUNTING_STUCK] += n;
-    else if (n)
-        __atomic_fetch_add(&f->state[COUNTING_STUCK], n, __ATOMIC_RELAXED);
-}
-
-static bly_status counting_add_shared(bly_filter *f, const uint64_t *h,
-                                      size_t n, uint64_t *fresh, size_t *ndone)
-{
-    counting_batch b = { .f = f, .fresh = fresh };
-    counting_run(f, &b, h, n, counting_raise_shared);
-    counting_note_stuck(f, b.stuck);
-    bly_filter_added(f, b.changed);
-    *ndone = n;
-    return BLY_OK;
-}
-
 static bly_status counting_add(bly_filter *f, const uint64_t *h, size_t n,
                                uint64_t *fresh, size_t *ndone)
 {
@@ -369,11 +294,8 @@ static bly_status counting_increase(bly_filter *f, const uint64_t *h,
                                     const uint64_t *by, size_t n, size_t *ndone)
 {
     counting_batch b = { .f = f, .by = by };
-    if (f->shared)
-        counting_run(f, &b, h, n, counting_raise_shared);
-    else
-        counting_run(f, &b, h, n, counting_raise);
-    counting_note_stuck(f, b.stuck);
+    counting_run(f, &b, h, n, counting_raise);
+    f->state[COUNTING_STUCK] += b.stuck;
     bly_filter_added(f, b.changed);
     *ndone = n;
     return BLY_OK;
@@ -383,10 +305,7 @@ static void counting_remove(bly_filter *f, const uint64_t *h, size_t n,
                             bly_status *each)
 {
     counting_batch b = { .f = f, .each = each };
-    if (f->shared)
-        counting_run(f, &b, h, n, counting_lower_shared);
-    else
-        counting_run(f, &b, h, n, counting_lower);
+    counting_run(f, &b, h, n, counting_lower);
     bly_filter_removed(f, b.changed);
 }
 
@@ -506,10 +425,7 @@ static void counting_one(const bly_filter *f, bly_one *out)
     if (f->shape.p[COUNTING_WIDTH] != 4)
         return;
     out->aid = bly_modulus_of(f->shape.p[COUNTING_COUNTERS]).inverse;
-    if (f->shared) {
-        f->shape.p[COUNTING_K] == 7 ? BLY_ONE_SET_HAS(out, counting_has_7)
-                                    : BLY_ONE_SET_HAS(out, counting_has_one);
-    } else if (f->shape.p[COUNTING_K] == 7) {
+    if (f->shape.p[COUNTING_K] == 7) {
         BLY_ONE_SET_HAS(out, counting_has_7);
         BLY_ONE_SET_ADD(out, counting_add_7);
         BLY_ONE_SET_REMOVE(out, counting_remove_7);
@@ -537,17 +453,6 @@ static bly_cells_tally counting_tally(const bly_filter *f)
 {
     return bly_cells_count(f->data, f->shape.p[COUNTING_COUNTERS],
                            (unsigned)f->shape.p[COUNTING_WIDTH]);
-}
-
-static bool counting_shares(const bly_shape *s)
-{
-    return bly_cell_width_shares(s->p[COUNTING_WIDTH]);
-}
-
-/* A writer that was killed may not have noted what stuck. */
-static void counting_mend(bly_filter *f)
-{
-    f->state[COUNTING_STUCK] = counting_tally(f).stuck;
 }
 
 static bool counting_sound(const bly_filter *f)
@@ -649,10 +554,7 @@ const bly_kind bly_kind_counting = {
     .reach = BLY_SYSTEM(counting_reach),
     .stat = counting_stat,
     .one = counting_one,
-    .shares = counting_shares,
-    .mend = BLY_SYSTEM(counting_mend),
     .add = counting_add,
-    .add_shared = counting_add_shared,
     .has = counting_has,
     .fetch = BLY_SYSTEM(counting_fetch),
     .remove = counting_remove,
