@@ -183,6 +183,7 @@ def served(folder, there, *lines):
 
 
 NEEDS = {
+    "live.md": lambda f: [put(f, f"tokens.{i}", f"{LINES}{i}\n") for i in range(1, 9)],
     "architecture.md": lambda f: sh(f, "seq 100 | bloomery build -q -o words.bly; seq 50 150 | gzip > list.gz"),
     "commands.md": lambda f: sh(f, r"""
         mkdir logs; seq 1000 | zstd -q > seen.txt.zst; seq 990 1010 > today.txt; printf '7 x\n5000 x\n' > logs/a; printf 'id,email\n1,7\n2,x\n' > new.csv
@@ -285,7 +286,7 @@ def test_first_example(place, name):
     if how == "redis":
         return check_redis(place, name, block)
     NEEDS.get(name, lambda _: None)(place)
-    block = block.replace("/var/log/archive/", "archive/")
+    block = block.replace("/var/log/archive/", "archive/").replace("/dev/shm/", "")
     make_lists(place, block)
     server, port = SERVED[name](place) if name in SERVED else (None, None)
     try:
